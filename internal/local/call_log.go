@@ -28,7 +28,9 @@ const (
 // instance has the name of one of an earlier run (see risingEpochs), so each log begins with its
 // instance.
 //
-// It holds maxCalls calls; the oldest are dropped. It is safe for concurrent use.
+// It holds maxCalls calls; the oldest are dropped. Of an instance that still has calls it knows where
+// the last dropped one ended, since the lines of the next one begin there. It is safe for
+// concurrent use.
 type callLog struct {
 	dataDir string
 
@@ -37,6 +39,22 @@ type callLog struct {
 	// is, or will be put the next one.
 	ring []endedCall
 	next int
+	// instances are those that have calls in the ring.
+	instances map[instance]*kept
+}
+
+// instance names one of all instances.
+type instance struct {
+	function invocation.FunctionKey
+	cid      invocation.CID
+}
+
+// kept is how many calls of an instance are in the ring, and of those that were dropped when the last
+// one ended, and how long the log was.
+type kept struct {
+	calls  int
+	ended  time.Time
+	length int64
 }
 
 // endedCall is a call and how long its instance's log was when it had ended.
@@ -45,8 +63,12 @@ type endedCall struct {
 	length  int64
 }
 
+func (e *endedCall) instance() instance { return instance{e.account.Function, e.account.CID} }
+
 // newCallLog makes an empty callLog for the logs below a data folder.
-func newCallLog(dataDir string) *callLog { return &callLog{dataDir: dataDir} }
+func newCallLog(dataDir string) *callLog {
+	return &callLog{dataDir: dataDir, instances: make(map[instance]*kept)}
+}
 
 // Add remembers a call that has ended.
 func (l *callLog) Add(account invocation.Record) {
@@ -56,12 +78,36 @@ func (l *callLog) Add(account invocation.Record) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if e.account.CID != "" {
+		k := l.instances[e.instance()]
+		if k == nil {
+			k = &kept{}
+			l.instances[e.instance()] = k
+		}
+		k.calls++
+	}
 	if len(l.ring) < maxCalls {
 		l.ring = append(l.ring, e)
 		return
 	}
+	l.drop(&l.ring[l.next])
 	l.ring[l.next] = e
 	l.next = (l.next + 1) % maxCalls
+}
+
+// drop drops a call, and its instance with the last one.
+func (l *callLog) drop(e *endedCall) {
+	if e.account.CID == "" {
+		return
+	}
+	k := l.instances[e.instance()]
+	if k.calls--; k.calls == 0 {
+		delete(l.instances, e.instance())
+		return
+	}
+	if e.account.Ended.After(k.ended) {
+		k.ended, k.length = e.account.Ended, e.length
+	}
 }
 
 func (l *callLog) log(a invocation.Record) string {
@@ -70,7 +116,7 @@ func (l *callLog) log(a invocation.Record) string {
 
 // LookUp returns the timeline and log lines of a call; false if the log has no such call.
 func (l *callLog) LookUp(id invocation.ID) (invocation.Report, bool) {
-	of, from, shared, known := l.find(id)
+	of, begin, known := l.find(id)
 	if !known {
 		return invocation.Report{}, false
 	}
@@ -78,6 +124,7 @@ func (l *callLog) LookUp(id invocation.ID) (invocation.Report, bool) {
 	if of.account.CID == "" {
 		return story, true
 	}
+	from := begin.length
 	text, err := readPart(l.log(of.account), max(from, of.length-maxText), of.length)
 	switch {
 	case err != nil:
@@ -85,8 +132,11 @@ func (l *callLog) LookUp(id invocation.ID) (invocation.Report, bool) {
 	case of.length-from > maxText:
 		story.Notes = append(story.Notes, fmt.Sprintf("these are the last %d KiB of what was written until the call's end", maxText>>10))
 	}
-	if shared > 0 {
-		story.Notes = append(story.Notes, fmt.Sprintf("the instance ran %d other calls at the same time, whose lines are among these", shared))
+	if begin.shared > 0 {
+		story.Notes = append(story.Notes, fmt.Sprintf("the instance ran %d other calls at the same time, whose lines are among these", begin.shared))
+	}
+	if begin.unsure {
+		story.Notes = append(story.Notes, fmt.Sprintf("lines of earlier calls may be among these: only the last %d calls are remembered", maxCalls))
 	}
 	for line := range bytes.Lines(text) {
 		story.Lines = append(story.Lines, invocation.Line{Source: string(of.account.CID), Text: string(bytes.TrimRight(line, "\r\n"))})
@@ -94,9 +144,17 @@ func (l *callLog) LookUp(id invocation.ID) (invocation.Report, bool) {
 	return story, true
 }
 
-// find finds a call; where in its instance's log its lines begin; and how many calls
-// the instance ran beside it.
-func (l *callLog) find(id invocation.ID) (of endedCall, from int64, shared int, known bool) {
+// beginning is where in its instance's log the lines of a call begin.
+type beginning struct {
+	length int64
+	// shared is how many calls the instance ran beside it.
+	shared int
+	// unsure says that lines of calls that were dropped may come after that.
+	unsure bool
+}
+
+// find finds a call and where its lines begin.
+func (l *callLog) find(id invocation.ID) (of endedCall, begin beginning, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.ring {
@@ -105,23 +163,31 @@ func (l *callLog) find(id invocation.ID) (of endedCall, from int64, shared int, 
 		}
 	}
 	if !known || of.account.CID == "" {
-		return of, 0, 0, known
+		return of, begin, known
 	}
 	var last time.Time
 	for _, e := range l.ring {
 		a := e.account
-		if a.ID == id || a.CID != of.account.CID || a.Function != of.account.Function {
+		if a.ID == id || e.instance() != of.instance() {
 			continue
 		}
 		switch {
 		case !a.Claimed.Before(of.account.Ended):
 		case a.Ended.After(of.account.Claimed):
-			shared++
+			begin.shared++
 		case a.Ended.After(last):
-			last, from = a.Ended, e.length
+			last, begin.length = a.Ended, e.length
 		}
 	}
-	return of, min(from, of.length), shared, true
+	switch dropped := l.instances[of.instance()]; {
+	case !dropped.ended.After(last):
+	case dropped.ended.After(of.account.Claimed):
+		begin.unsure = true
+	default:
+		begin.length = dropped.length
+	}
+	begin.length = min(begin.length, of.length)
+	return of, begin, true
 }
 
 // readPart reads a part of a file.

@@ -162,6 +162,37 @@ func TestTheOldestCallsAreForgotten(t *testing.T) {
 	}
 }
 
+func TestTheLinesOfForgottenCallsAreNotAnothers(t *testing.T) {
+	w := newCallLogHarness(t)
+	quick := invocation.FunctionKey{Namespace: "default", Name: "quick"}
+	forget := func(calls int) {
+		for range calls {
+			w.Add(invocation.Record{ID: invocation.ID{255}, Function: quick, CID: "q", Ended: at(1)})
+		}
+	}
+	w.says("a", "starting")
+	w.says("a", "one")
+	w.ended("a", 0, 10)
+	w.says("a", "two")
+	second := w.ended("a", 20, 30)
+	w.says("b", "long")
+	w.ended("b", 0, 50)
+	w.says("b", "beside it")
+	beside := w.ended("b", 40, 60)
+	forget(maxCalls - 3)
+	if notes := w.tells(second, "two"); notes != "" {
+		t.Errorf("notes: %s", notes)
+	}
+	forget(2)
+	if notes := w.tells(beside, "long", "beside it"); !strings.Contains(notes, "lines of earlier calls may be among these") {
+		t.Errorf("notes: %q", notes)
+	}
+	forget(1)
+	if len(w.instances) != 1 {
+		t.Errorf("instances without calls are kept: %v", w.instances)
+	}
+}
+
 // What every call of a local Windlass pays for being remembered.
 func BenchmarkNote(b *testing.B) {
 	j := newCallLog(b.TempDir())
