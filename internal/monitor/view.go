@@ -42,9 +42,10 @@ type Load struct {
 	Rate   float64 `json:"rate"`
 	Errors float64 `json:"errors"`
 	Cold   float64 `json:"cold"`
-	// P50 and P99 are quantiles of the time of a call; 0 without calls.
-	P50 float64 `json:"p50Seconds"`
-	P99 float64 `json:"p99Seconds"`
+	// P50 and P99 are quantiles of the time of a call. They are 0, and absent for programs, without calls
+	// and in Totals of a choice of functions: those of several do not add up.
+	P50 float64 `json:"p50Seconds,omitempty"`
+	P99 float64 `json:"p99Seconds,omitempty"`
 	// Recent are the rates between samples, the last one last, at most 60.
 	Recent []float64 `json:"recent"`
 }

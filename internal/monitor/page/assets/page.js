@@ -151,7 +151,7 @@ const orders = {
   queue: (a, b) => b.queued - a.queued || b.oldestWaitSeconds - a.oldestWaitSeconds || b.rate - a.rate,
   rate: (a, b) => b.rate - a.rate,
   errors: (a, b) => b.errors - a.errors,
-  p99: (a, b) => b.p99Seconds - a.p99Seconds,
+  p99: (a, b) => (b.p99Seconds ?? 0) - (a.p99Seconds ?? 0),
   instances: (a, b) => sum(b.instances) - sum(a.instances),
 };
 
