@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"math"
 	"time"
 
 	"charm.land/bubbles/v2/help"
@@ -46,8 +47,10 @@ type model struct {
 	filter  textinput.Model
 	cursor  invocation.FunctionKey
 	offset  int
-	help    help.Model
-	detail  detail
+	// nodesAbove is how many nodes are above the screen.
+	nodesAbove int
+	help       help.Model
+	detail     detail
 }
 
 // newModel shows functions on a screen whose size is not known yet.
@@ -142,6 +145,9 @@ func (m model) press(msg tea.KeyPressMsg) (model, tea.Cmd) {
 		return m.pressFunctions(msg)
 	case key.Matches(msg, m.keys.back):
 		m.at = allFunctions
+	default:
+		// The last line says how many are below.
+		m.nodesAbove = m.moved(msg, m.nodesAbove, m.rows()-1)
 	}
 	return m, nil
 }
@@ -218,26 +224,32 @@ func (m *model) move(msg tea.KeyPressMsg) {
 	if len(functions) == 0 {
 		return
 	}
-	i := m.index(functions)
-	switch {
-	case key.Matches(msg, m.keys.up):
-		i--
-	case key.Matches(msg, m.keys.down):
-		i++
-	case key.Matches(msg, m.keys.pageUp):
-		i -= m.rows()
-	case key.Matches(msg, m.keys.pageDown):
-		i += m.rows()
-	case key.Matches(msg, m.keys.top):
-		i = 0
-	case key.Matches(msg, m.keys.bottom):
-		i = len(functions) - 1
-	}
+	i := m.moved(msg, m.index(functions), m.rows())
 	m.cursor = functions[min(max(i, 0), len(functions)-1)].Key()
 }
 
-// scroll keeps the function that is selected on the screen.
+// moved is where a key leads from a line of a table with so many lines on a page. It may be outside of it.
+func (m *model) moved(msg tea.KeyPressMsg, from, page int) int {
+	switch {
+	case key.Matches(msg, m.keys.up):
+		return from - 1
+	case key.Matches(msg, m.keys.down):
+		return from + 1
+	case key.Matches(msg, m.keys.pageUp):
+		return from - page
+	case key.Matches(msg, m.keys.pageDown):
+		return from + page
+	case key.Matches(msg, m.keys.top):
+		return 0
+	case key.Matches(msg, m.keys.bottom):
+		return math.MaxInt
+	}
+	return from
+}
+
+// scroll keeps the function that is selected on the screen, and the screen of nodes full.
 func (m *model) scroll() {
+	m.nodesAbove = max(0, min(m.nodesAbove, len(m.view.Nodes)-m.rows()))
 	functions := m.functions()
 	i, rows := m.index(functions), m.rows()
 	m.offset = min(max(m.offset, i-rows+1), i)

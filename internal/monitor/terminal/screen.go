@@ -211,22 +211,39 @@ func (m model) nothing() string {
 
 // nodeLines are the table of nodes.
 func (m model) nodeLines() []string {
-	names := 0
-	for _, n := range m.view.Nodes {
+	nodes, names := slices.Clone(m.view.Nodes), 0
+	for _, n := range nodes {
 		names = max(names, ansi.StringWidth(n.Name))
 	}
-	columns, widths := fit(nodeColumns(names, m.view.Nodes), m.width)
+	columns, widths := fit(nodeColumns(names, nodes), m.width)
 	lines := []string{head(columns, widths, "", false)}
-	if len(m.view.Nodes) == 0 {
+	if len(nodes) == 0 {
 		return append(lines, faint.Render("no node is known"))
 	}
-	for _, n := range m.view.Nodes[:min(len(m.view.Nodes), m.rows())] {
+	slices.SortStableFunc(nodes, busyFirst)
+	for _, n := range nodes[m.nodesAbove:min(len(nodes), m.nodesAbove+m.rows())] {
 		lines = append(lines, line(columns, widths, func(i int) cell { return columns[i].cell(&n) }, false))
 	}
-	if more := len(m.view.Nodes) - m.rows(); more > 0 {
-		lines[len(lines)-1] = faint.Render(fmt.Sprintf("and %d more", more+1))
+	if more := len(nodes) - m.nodesAbove - m.rows(); more > 0 {
+		lines[len(lines)-1] = faint.Render(fmt.Sprintf("and %d more below, ↓ leads there", more+1))
 	}
 	return lines
+}
+
+// busyFirst orders nodes so that those on which calls wait come first, then those that are busy.
+func busyFirst(a, b monitor.Node) int {
+	weight := func(n monitor.Node) int {
+		switch {
+		case n.Order == nil:
+			return 0
+		case n.Order.Waiting > 0:
+			return 2
+		case n.Order.Busy:
+			return 1
+		}
+		return 0
+	}
+	return weight(b) - weight(a)
 }
 
 // silence says for how long nothing has answered, if that is longer than a few intervals.
