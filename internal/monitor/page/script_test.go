@@ -44,3 +44,11 @@ func TestFunctionsWithoutQuantilesComeLast(t *testing.T) {
 		t.Errorf("by p99 the order is %s", got)
 	}
 }
+
+func TestAnyLinkOpensThePage(t *testing.T) {
+	for hash, open := range map[string]string{"#default/hello": "default/hello", "#a%2Fb": "a/b", "": "", "#100%": ""} {
+		if got := runScript(t, hash, "[...state.open].join()"); got != open {
+			t.Errorf("the link %q opens %q, want %q", hash, got, open)
+		}
+	}
+}

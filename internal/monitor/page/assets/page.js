@@ -298,6 +298,15 @@ byId("pause").addEventListener("click", () => {
 });
 document.addEventListener("visibilitychange", ask);
 // A link may name a function to look at, such as #default/hello.
-if (location.hash) state.open.add(decodeURIComponent(location.hash.slice(1)));
+function linked(hash) {
+  try {
+    return decodeURIComponent(hash.slice(1));
+  } catch {
+    return ""; // No name has a % that means nothing.
+  }
+}
+
+const linkedTo = linked(location.hash);
+if (linkedTo) state.open.add(linkedTo);
 head();
 watch();
