@@ -70,7 +70,7 @@ func Sum(functions []Function) Totals {
 		if f.Broken != "" {
 			t.Broken++
 		}
-		if slices.ContainsFunc(f.Recent, func(rate float64) bool { return rate > 0 }) {
+		if f.Called {
 			t.Called++
 		}
 		t.Queued += f.Queued

@@ -18,3 +18,22 @@ func TestQuantilesOfAChoiceAreNotKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestCalledIsWhatWasCalledInTheLastMinute(t *testing.T) {
+	var w Watcher
+	calls := 0.0
+	for i := range 9 {
+		if i == 1 {
+			calls = 5
+		}
+		// A sample every 20 s: the calls came in the first interval.
+		v := w.See(at(20*i, gateway(calls, 0).reading("g")))
+		want := 0
+		if i >= 1 && i <= 3 {
+			want = 1
+		}
+		if sum := Sum(v.Functions); v.Totals.Called != want || sum.Called != want || helloOf(t, v).Called != (want > 0) {
+			t.Errorf("%d s after the calls %d functions were called in the last minute, want %d", 20*(i-1), v.Totals.Called, want)
+		}
+	}
+}

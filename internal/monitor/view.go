@@ -23,7 +23,8 @@ type View struct {
 // Totals are sums over all functions.
 type Totals struct {
 	Functions int `json:"functions"`
-	// Called is how many of them were called in the last minute.
+	// Called is how many of them were called in the last minute, as far as its intervals are
+	// remembered: the last 60.
 	Called int `json:"called"`
 	// Broken is how many of them cannot run.
 	Broken int `json:"broken"`
@@ -96,6 +97,8 @@ type Function struct {
 	// Broken is why it cannot run, in one word, which is the reason of its condition
 	// Ready; empty if it can.
 	Broken string `json:"broken,omitempty"`
+	// Called says that it was called in the last minute.
+	Called bool `json:"called"`
 	// Revisions are the function's revisions, oldest first, if it has several.
 	Revisions []Revision `json:"revisions,omitempty"`
 	Load

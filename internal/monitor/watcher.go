@@ -13,6 +13,8 @@ const (
 	memory = 60
 	// window is the time that rates and quantiles are of.
 	window = 10 * time.Second
+	// lately is for how long a function counts as called, as far as its intervals are remembered.
+	lately = time.Minute
 	// bridgeFor is for how long a process that does not answer counts as it was.
 	bridgeFor = 30 * time.Second
 )
@@ -79,7 +81,7 @@ func (w *Watcher) See(s Sample) View {
 		w.rememberBatch(w.batchUsed(*w.last, s))
 	}
 	v := View{At: s.At, Troubles: s.Troubles, Functions: []Function{}}
-	since := w.since()
+	since := w.since(window)
 	for _, length := range w.lengths[since:] {
 		v.Over += length.Seconds()
 	}
@@ -242,7 +244,7 @@ func (w *Watcher) remember(changes map[invocation.FunctionKey]past, now map[invo
 	for i := range w.all {
 		w.all[i].durations = merge(w.all[i].durations)
 	}
-	since := w.since()
+	since := w.since(window)
 	w.all.trim(since)
 	for _, p := range w.functions {
 		p.trim(since)
@@ -348,11 +350,11 @@ func rise(was, now float64) float64 {
 	return now - was
 }
 
-// since is the first interval of the window: as many of the last as fit, at least one.
-func (w *Watcher) since() int {
+// since is the first interval of a time up to now: as many of the last as fit, at least one.
+func (w *Watcher) since(span time.Duration) int {
 	i, length := len(w.lengths), time.Duration(0)
 	for i > 0 {
-		if length += w.lengths[i-1]; length > window && i < len(w.lengths) {
+		if length += w.lengths[i-1]; length > span && i < len(w.lengths) {
 			break
 		}
 		i--
@@ -395,6 +397,7 @@ func (w *Watcher) viewOf(key invocation.FunctionKey, f figures, since int, over 
 			MeanExecution: now.meanExecution, MeanStart: now.meanStart,
 			Launched: int(f.launched), Started: int(f.started), Failed: int(f.failedStarts),
 		},
+		Called:     intervals[min(w.since(lately), len(intervals)):].calls() > 0,
 		Phases:     withoutIdleCore(split(phases, sum.phases, sum.calls)),
 		ColdPhases: split(coldPhases, f.coldPhases, f.started),
 	}
@@ -403,7 +406,7 @@ func (w *Watcher) viewOf(key invocation.FunctionKey, f figures, since int, over 
 
 func (w *Watcher) totals(v View, since int) Totals {
 	var s state
-	broken, inFlight := 0, 0
+	broken, called, inFlight := 0, 0, 0
 	for i := range v.Functions {
 		f := &v.Functions[i]
 		s.queued += f.Queued
@@ -413,9 +416,12 @@ func (w *Watcher) totals(v View, since int) Totals {
 		if f.Broken != "" {
 			broken++
 		}
+		if f.Called {
+			called++
+		}
 	}
 	load, _ := w.load(s, inFlight, w.all, since, v.Over)
-	return Totals{Functions: len(v.Functions), Called: len(w.functions), Broken: broken, Load: load}
+	return Totals{Functions: len(v.Functions), Called: called, Broken: broken, Load: load}
 }
 
 // split divides what n calls or starts took; nil if nothing is known of that.

@@ -38,11 +38,11 @@ func sight() monitor.View {
 		Totals: monitor.Totals{Functions: 4, Called: 2, Load: monitor.Load{Queued: 14, OldestWait: 1.25, InFlight: 20, Rate: 61.4, Errors: 0.3, Cold: 0.2,
 			P50: 0.0052, P99: 0.41, Instances: monitor.Instances{Creating: 2, Busy: 5, Idle: 3, Leaving: 1}, Recent: wave(80)}},
 		Functions: []monitor.Function{
-			{Namespace: "default", Name: "hello", Load: monitor.Load{Rate: 48.1, P50: 0.005, P99: 0.012, Instances: monitor.Instances{Busy: 1, Idle: 3}, Recent: wave(60)},
+			{Namespace: "default", Name: "hello", Called: true, Load: monitor.Load{Rate: 48.1, P50: 0.005, P99: 0.012, Instances: monitor.Instances{Busy: 1, Idle: 3}, Recent: wave(60)},
 				Plan: monitor.Plan{MeanExecution: 0.0049, MeanStart: 0.31, Launched: 4, Started: 4}},
 			{Namespace: "default", Name: "idle"},
 			{Namespace: "default", Name: "a-function-with-a-rather-long-name", Load: monitor.Load{Instances: monitor.Instances{Leaving: 1}}},
-			{Namespace: "team", Name: "thumbnail", Last: backlog,
+			{Namespace: "team", Name: "thumbnail", Called: true, Last: backlog,
 				Load: monitor.Load{Queued: 14, OldestWait: 1.25, Rate: 13.3, Errors: 0.3, Cold: 0.2, P50: 0.21, P99: 0.41, Instances: monitor.Instances{Creating: 2, Busy: 4}, Recent: wave(20)},
 				Plan: monitor.Plan{Required: 6, ArrivalRate: 14.2, Horizon: 0.5, MeanExecution: 0.2, MeanStart: 0.42, Launched: 7, Started: 4, Failed: 1},
 				Phases: []monitor.Phase{{Name: "admit", Mean: 0.0001, Share: 0.0005}, {Name: "queue", Mean: 0.05, Share: 0.2}, {Name: "claim", Mean: 0.0004, Share: 0.002},
