@@ -38,8 +38,9 @@ type Load struct {
 	OldestWait float64   `json:"oldestWaitSeconds"`
 	InFlight   int       `json:"inFlight"`
 	Instances  Instances `json:"instances"`
-	// Rate is the rate of answered calls, Errors that of answers with a status from 500, and
-	// Cold that of calls that were the first of their instance, all per second.
+	// Rate is the rate of answered calls, Errors that of answers with a status from 500 and of answers
+	// of any status that broke off, and Cold that of calls that were the first of their instance, all
+	// per second. One with a status from 500 that broke off counts twice.
 	Rate   float64 `json:"rate"`
 	Errors float64 `json:"errors"`
 	Cold   float64 `json:"cold"`

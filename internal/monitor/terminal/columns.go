@@ -175,7 +175,7 @@ func columnHelp() [][2]string {
 		{"QUEUE OLDEST", "calls that wait, and how long the first has waited"},
 		{"BUSY IDLE", "instances that run a call, and instances that could"},
 		{"STARTING LEAVING", "instances that are not ready yet, and that stop"},
-		{"CALLS/S ERR/S", "answers per second, and those with a status from 500"},
+		{"CALLS/S ERR/S", "answers per second, and those from 500 or broken off"},
 		{"P50 P99", "time that 50 % and 99 % of the calls took at most"},
 		{"RECENT CALLS", "calls per interval, the last one on the right"},
 		{"LAST DECISION", "instances launched or cancelled, and the reason"},

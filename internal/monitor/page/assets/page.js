@@ -225,7 +225,7 @@ function totals(t) {
     card("Waiting", t.queued, small(t.queued ? "the first for " + time(t.oldestWaitSeconds) : "no call waits"), t.queued ? "warn" : ""),
     card("Instances", sum(t.instances), small(inStates(t.instances) || "none is there")),
     card("p50 · p99", t.p50Seconds ? time(t.p50Seconds) + " · " + time(t.p99Seconds) : "–", small("time a call took")),
-    card("Errors per second", known(rate(t.errors)), small("answers from 500"), t.errors ? "bad" : ""),
+    card("Errors per second", known(rate(t.errors)), small("answers from 500, or broken off"), t.errors ? "bad" : ""),
     card("Functions", t.functions, small(t.broken ? t.broken + " cannot run" : known(t.called) + " called in the last minute"), t.broken ? "bad" : ""),
   ];
 }
