@@ -211,9 +211,12 @@ func phaseBlock(title string, phases []monitor.Phase) []string {
 // decisionLines are the decisions, the last one first.
 func (c *detail) decisionLines(m model) []string {
 	lines := []string{bold.Render("Last decisions")}
+	if c.trouble != "" {
+		lines = append(lines, bad.Render("not told: "+c.trouble))
+	}
 	switch {
-	case c.trouble != "":
-		return append(lines, bad.Render("not told: "+c.trouble))
+	case !c.heard && c.trouble != "":
+		return lines
 	case !c.heard:
 		return append(lines, faint.Render("asking"))
 	case len(c.account.Decisions) == 0:

@@ -381,7 +381,7 @@ func TestLookingCloser(t *testing.T) {
 	p.press("g")
 	p.sees("repeated 7×")
 	p.tell(decisionsMsg{key: p.m.detail.key, err: errors.New("the scheduler is\x1b]0;evil\x07 away")})
-	p.sees("not told: the scheduler is?]0;evil? away")
+	p.sees("not told: the scheduler is?]0;evil? away", "repeated 7×")
 	p.tell(decisionsMsg{key: p.m.detail.key, account: decisionlog.Report{Calls: 0}})
 	p.sees("no decisions yet: the function has not been called")
 	p.press("esc")
