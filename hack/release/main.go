@@ -35,7 +35,7 @@ import (
 
 // release is what is made, and of what.
 type release struct {
-	// source is the top of the checkout, and out the folder for the files.
+	// source is the top of the checkout, then that of a clone of its commit; out is the folder for the files.
 	source, out string
 	// version has a leading v.
 	version string
@@ -92,6 +92,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		what string
 		do   func(context.Context) error
 	}{
+		{"clone of the commit", r.clone},
 		{"programs and archives", r.archives},
 		{"images", r.images},
 		{"chart", r.chart},
@@ -197,6 +198,18 @@ func (r *release) look(ctx context.Context) error {
 	commit, seconds, _ := strings.Cut(told, " ")
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	r.commit, r.at = commit, time.Unix(at, 0).UTC()
+	return err
+}
+
+// clone makes a clone of the commit the source of all that follows: what git ignores in the
+// checkout, such as keys, would be packed into the chart, or be embedded in a program.
+func (r *release) clone(ctx context.Context) error {
+	clone := filepath.Join(r.work, "source")
+	if _, err := r.command(ctx, r.work, "git", "clone", "--quiet", "--shared", "--no-checkout", r.source, clone); err != nil {
+		return err
+	}
+	_, err := r.command(ctx, clone, "git", "checkout", "--quiet", "--detach", r.commit)
+	r.source = clone
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -242,9 +243,7 @@ func TestMistakesAreNamedWithTheRemedy(t *testing.T) {
 
 func TestNothingIsReleasedThatIsNotCommitted(t *testing.T) {
 	r := &release{source: t.TempDir()}
-	git := func(args ...string) {
-		do(t, "git", append([]string{"-C", r.source, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
-	}
+	git := gitIn(t, r.source)
 	git("init", "--quiet")
 	git("commit", "--quiet", "--allow-empty", "-m", "x")
 	if err := r.look(t.Context()); err != nil || len(r.commit) != 40 || r.at.IsZero() {
@@ -255,6 +254,43 @@ func TestNothingIsReleasedThatIsNotCommitted(t *testing.T) {
 	}
 	if err := r.look(t.Context()); err == nil || !strings.Contains(err.Error(), "stray.go") {
 		t.Errorf("with a file that git does not know: %v", err)
+	}
+}
+
+func TestNothingIsReleasedThatGitIgnores(t *testing.T) {
+	r := &release{version: "v0.1.0", source: t.TempDir(), out: t.TempDir(), work: t.TempDir()}
+	chart := filepath.Join(r.source, "charts", "windlass")
+	if err := os.MkdirAll(chart, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string]string{
+		filepath.Join(r.source, ".gitignore"): "*.pem\n", filepath.Join(chart, ".helmignore"): "*.swp\n",
+		filepath.Join(chart, "Chart.yaml"): "name: windlass\nversion: 0.1.0\nappVersion: 0.1.0\n", filepath.Join(chart, "x.pem"): "secret",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git := gitIn(t, r.source)
+	git("init", "--quiet")
+	git("add", ".")
+	git("commit", "--quiet", "-m", "x")
+	for _, step := range []func(context.Context) error{r.look, r.clone, r.chart} {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if packed := do(t, "tar", "-tzf", filepath.Join(r.out, "windlass-0.1.0.tgz")); packed != "windlass/.helmignore\nwindlass/Chart.yaml" {
+		t.Errorf("the chart has the files\n%s", packed)
+	}
+}
+
+// gitIn runs git in a folder as somebody.
+func gitIn(t *testing.T, folder string) func(args ...string) {
+	t.Helper()
+	return func(args ...string) {
+		t.Helper()
+		do(t, "git", append([]string{"-C", folder, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
 	}
 }
 
