@@ -92,6 +92,7 @@ func (c *check) twice(t *testing.T) {
 		source := filepath.Join(t.TempDir(), folder)
 		outs[i] = filepath.Join(filepath.Dir(c.key), "dist"+fmt.Sprint(i))
 		do(t, "git", "clone", "--quiet", "../..", source)
+		do(t, "git", "-C", source, "tag", "--force", c.version)
 		c.registry.clear()
 		if err := run(t.Context(), []string{"-source", source, "-out", outs[i], "-version", c.version, "-platforms", platforms,
 			"-key", c.key, "-registry", c.registry.address + "/windlass"}, &said[i], io.Discard); err != nil {

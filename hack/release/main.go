@@ -197,8 +197,27 @@ func (r *release) look(ctx context.Context) error {
 	}
 	commit, seconds, _ := strings.Cut(told, " ")
 	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return err
+	}
 	r.commit, r.at = commit, time.Unix(at, 0).UTC()
-	return err
+	return r.lookAtTag(ctx)
+}
+
+// lookAtTag is an error if a release that is signed would not be of the commit that its version tags:
+// nobody could build it again from the tag.
+func (r *release) lookAtTag(ctx context.Context) error {
+	if r.key == nil {
+		return nil
+	}
+	tagged, err := r.command(ctx, r.source, "git", "rev-parse", "--verify", "refs/tags/"+r.version+"^{commit}")
+	if err != nil {
+		return fmt.Errorf("-key signs what the tag %s names, and there is no such tag: tag the commit first: %w", r.version, err)
+	}
+	if tagged != r.commit {
+		return fmt.Errorf("-key signs what the tag %s names, which is the commit %s, and the checkout is at %s: check out the tag", r.version, tagged, r.commit)
+	}
+	return nil
 }
 
 // clone makes a clone of the commit the source of all that follows: what git ignores in the

@@ -105,6 +105,25 @@ func TestARegistryKeepsTheChartAsItIs(t *testing.T) {
 	}
 }
 
+func TestATagThatIsThereIsNotMoved(t *testing.T) {
+	r, content := pushedChart(t)
+	before, _ := r.artefact.Digest()
+	if err := r.push(t.Context()); err != nil {
+		t.Errorf("the same again, as after a push that broke off: %v", err)
+	}
+	changed, err := artefactOf([]byte("name: windlass\nversion: 0.1.0\ndescription: y\n"), content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.artefact = changed
+	if err := r.push(t.Context()); err == nil || !strings.Contains(err.Error(), "/charts/windlass:0.1.0 names "+before.String()) {
+		t.Errorf("another chart of the same version: %v", err)
+	}
+	if found, err := remote.Head(tagOf(t, r.registry+"/charts/windlass:0.1.0")); err != nil || found.Digest != before {
+		t.Errorf("the tag names %v (%v), want %v", found, err, before)
+	}
+}
+
 // pushedChart pushes a chart with its signature into a registry of the test.
 func pushedChart(t *testing.T) (r *release, content []byte) {
 	t.Helper()
@@ -254,6 +273,28 @@ func TestNothingIsReleasedThatIsNotCommitted(t *testing.T) {
 	}
 	if err := r.look(t.Context()); err == nil || !strings.Contains(err.Error(), "stray.go") {
 		t.Errorf("with a file that git does not know: %v", err)
+	}
+}
+
+func TestASignedReleaseIsOfTheCommitThatItsVersionTags(t *testing.T) {
+	r := &release{version: "v0.1.0", source: t.TempDir()}
+	git := gitIn(t, r.source)
+	git("init", "--quiet")
+	git("commit", "--quiet", "--allow-empty", "-m", "x")
+	if err := r.look(t.Context()); err != nil {
+		t.Errorf("without a key: %v", err)
+	}
+	r.key, _ = newKey(t)
+	if err := r.look(t.Context()); err == nil || !strings.Contains(err.Error(), "no such tag") {
+		t.Errorf("without a tag: %v", err)
+	}
+	git("tag", "-a", "-m", "release", "v0.1.0")
+	if err := r.look(t.Context()); err != nil {
+		t.Errorf("at the tag: %v", err)
+	}
+	git("commit", "--quiet", "--allow-empty", "-m", "y")
+	if err := r.look(t.Context()); err == nil || !strings.Contains(err.Error(), "check out the tag") {
+		t.Errorf("after the tag: %v", err)
 	}
 }
 
