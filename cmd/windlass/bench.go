@@ -104,7 +104,7 @@ func checkBench(out io.Writer, file string, report, stored bench.Report) error {
 		return nil
 	}
 	comparisons, err := bench.Check(report, stored)
-	text, ok := bench.CheckTable(comparisons, stored.Provenance)
+	text, ok := bench.CheckTable(comparisons, report, stored)
 	fmt.Fprintf(out, "\n%s", text)
 	if !ok {
 		err = errors.Join(err, fmt.Errorf("a figure is worse than %s allows; measure again on a quiet machine before you believe it", file))

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,8 +20,11 @@ type Comparison struct {
 }
 
 // Check compares figures with stored ones of the same name. Figures that are not stored are left
-// out. Its error names stored figures that were not measured.
+// out. Its error names stored figures that were not measured, or says that none is stored.
 func Check(now, stored Report) ([]Comparison, error) {
+	if len(stored.Figures) == 0 {
+		return nil, errNoFigures
+	}
 	var all []Comparison
 	var missing []string
 	for _, then := range stored.Figures {
@@ -52,16 +56,28 @@ func comparison(now, then Figure) Comparison {
 	return c
 }
 
-// CheckTable is comparisons as text, and whether none is worse.
-func CheckTable(all []Comparison, stored Provenance) (text string, ok bool) {
+// notStored names the figures that would be stored, and that no comparison is about.
+func notStored(now Report, all []Comparison) []string {
+	var names []string
+	for _, figure := range now.Stored().Figures {
+		if !slices.ContainsFunc(all, func(c Comparison) bool { return c.Name == figure.Name }) {
+			names = append(names, figure.Name)
+		}
+	}
+	return names
+}
+
+// CheckTable is what Check compared as text, and whether nothing is worse.
+func CheckTable(all []Comparison, now, stored Report) (text string, ok bool) {
 	var b strings.Builder
 	ok = true
 	width := 0
 	for _, c := range all {
 		width = max(width, len(c.Name))
 	}
+	then := stored.Provenance
 	fmt.Fprintf(&b, "stored on %s by %s: Windlass %s, %s, %s, %d processors\n",
-		stored.Date.UTC().Format(time.DateOnly), stored.Command, stored.Windlass, stored.Go, stored.Machine, stored.Processors)
+		then.Date.UTC().Format(time.DateOnly), then.Command, then.Windlass, then.Go, then.Machine, then.Processors)
 	fmt.Fprintf(&b, "%-*s  %8s  %8s  %8s\n", width, "figure", "stored", "now", "worse by")
 	for _, c := range all {
 		verdict := ""
@@ -72,6 +88,9 @@ func CheckTable(all []Comparison, stored Provenance) (text string, ok bool) {
 			verdict = "  better: store it anew"
 		}
 		fmt.Fprintf(&b, "%-*s  %8s  %8s  %6.0f %%%s\n", width, c.Name, number(c.Then.Median), number(c.Now.Median), c.Change*100, verdict)
+	}
+	for _, name := range notStored(now, all) {
+		fmt.Fprintf(&b, "not stored: %s\n", name)
 	}
 	return b.String(), ok
 }

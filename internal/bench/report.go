@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -162,11 +163,17 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// ReadJSON reads a report that WriteJSON wrote.
+// errNoFigures says that there is nothing to compare with.
+var errNoFigures = errors.New("it has no figures to compare with")
+
+// ReadJSON reads a report that WriteJSON wrote, with at least one figure.
 func ReadJSON(from io.Reader) (Report, error) {
 	var r Report
 	if err := json.NewDecoder(from).Decode(&r); err != nil {
 		return Report{}, fmt.Errorf("it is no report of windlass bench: %w", err)
+	}
+	if len(r.Figures) == 0 {
+		return Report{}, errNoFigures
 	}
 	return r, nil
 }

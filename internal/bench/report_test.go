@@ -219,13 +219,34 @@ func TestCheckAllowsATolerance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, ok := CheckTable(comparisons, stored.Provenance)
+		text, ok := CheckTable(comparisons, figures(c.cpu, c.throughput), stored)
 		if ok != c.ok || !strings.Contains(text, c.says) {
 			t.Errorf("cpu %v, throughput %v: %v\n%s", c.cpu, c.throughput, ok, text)
 		}
 	}
 	if _, err := Check(Report{}, stored); err == nil || !strings.Contains(err.Error(), "cpu, throughput") {
 		t.Errorf("nothing was measured, and that is: %v", err)
+	}
+}
+
+// A check that compares nothing, or less than was measured, must not look like one that passed.
+func TestACheckSaysWhatItDidNotCompare(t *testing.T) {
+	report := Summarize(Provenance{}, example())
+	if _, err := Check(report, Report{}); err == nil {
+		t.Error("nothing is stored, and the check passes")
+	}
+	if _, err := ReadJSON(strings.NewReader(`{"figs": []}`)); err == nil {
+		t.Error("a report without figures can be compared with")
+	}
+	stored := report.Stored()
+	missing := stored.Figures[0].Name
+	stored.Figures = stored.Figures[1:]
+	comparisons, err := Check(report, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := CheckTable(comparisons, report, stored); !ok || strings.Count(text, "not stored: ") != 1 || !strings.HasSuffix(text, "not stored: "+missing+"\n") {
+		t.Errorf("without %s stored it says\n%s", missing, text)
 	}
 }
 
