@@ -179,7 +179,8 @@ bench-check: build ## Fail if what a call costs beside a proxy is worse than the
 
 .PHONY: bench-ratios
 bench-ratios: build ## Store those ratios and docs/results/performance.txt anew, with the machine and the commit that they are from (BENCHFLAGS=)
-	bin/windlass bench warm scale $(BENCHFLAGS) --store hack/bench-ratios.json >docs/results/performance.txt
+	bin/windlass bench warm scale $(BENCHFLAGS) --store hack/bench-ratios.json >bin/performance.txt
+	mv bin/performance.txt docs/results/performance.txt
 
 # A commit to compare with; by default the stored baseline.
 BASE ?=
@@ -230,10 +231,12 @@ density: ## Measure the memory of 10,000 idle functions and 5,000 idle instances
 
 .PHONY: density-results
 density-results: ## Store what make density prints in docs/results/density.txt, with the command, the commit and the machine (DENSITY=)
+	@mkdir -p bin
 	{ echo 'go run ./test/density $(DENSITY)'; \
 	  echo "Windlass $(VERSION), $$(go env GOVERSION), $$(date -u +%FT%TZ)"; \
 	  echo "$$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $$(nproc) processors, Linux $$(uname -r), load average $$(cut -d' ' -f1 /proc/loadavg)"; \
-	  go run ./test/density $(DENSITY); } >docs/results/density.txt
+	  go run ./test/density $(DENSITY); } >bin/density.txt
+	mv bin/density.txt docs/results/density.txt
 
 # two, azure, zuk or all.
 nodesched: BENCH = azure two

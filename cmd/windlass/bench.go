@@ -31,6 +31,10 @@ func benchSuites() []cli.BenchSuite {
 	return suites
 }
 
+// errInterrupted is an error, unlike with servers: who runs bench in a script would take its end for a
+// comparison that passed.
+var errInterrupted = errors.New("interrupted: nothing was compared or stored")
+
 func runBench(ctx context.Context, c cli.BenchConfig) error {
 	suites, err := bench.FindSuites(bench.Suites(c.Rates), c.Suites)
 	if err != nil {
@@ -38,6 +42,9 @@ func runBench(ctx context.Context, c cli.BenchConfig) error {
 	}
 	plan, err := bench.NewPlan(suites, c.Rounds, c.Span)
 	if err != nil {
+		return err
+	}
+	if err := probeStore(c.StoreFile); err != nil {
 		return err
 	}
 	var stored bench.Report
@@ -65,7 +72,7 @@ func runBench(ctx context.Context, c cli.BenchConfig) error {
 	progress("")
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return errInterrupted
 		}
 		return err
 	}
@@ -84,6 +91,18 @@ func runBench(ctx context.Context, c cli.BenchConfig) error {
 		return err
 	}
 	return errors.Join(storeBench(c.StoreFile, report), checkBench(checked, c.CheckFile, report, stored))
+}
+
+// probeStore reports before minutes of measuring that their figures could not be kept.
+func probeStore(file string) error {
+	if file == "" {
+		return nil
+	}
+	probe, err := os.CreateTemp(filepath.Dir(file), ".windlass-bench-")
+	if err != nil {
+		return fmt.Errorf("--store %s: %w", file, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // storeBench keeps a report's figures, if there is a file for them.

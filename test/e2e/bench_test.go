@@ -56,7 +56,7 @@ var _ = Describe("windlass bench", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(func() []string { return processesOf(filepath.Join(binaries, "podagent")) }, "60s").ShouldNot(BeEmpty())
 		running.Signal(os.Interrupt)
-		Eventually(running, "60s").Should(gexec.Exit(0))
+		Eventually(running, "60s").Should(gexec.Exit(3))
 		Expect(processesOf(binaries)).To(BeEmpty())
 	})
 })
