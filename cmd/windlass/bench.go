@@ -47,15 +47,9 @@ func runBench(ctx context.Context, c cli.BenchConfig) error {
 	if err := probeStore(c.StoreFile); err != nil {
 		return err
 	}
-	var stored bench.Report
-	if c.CheckFile != "" {
-		text, err := os.ReadFile(c.CheckFile)
-		if err != nil {
-			return err
-		}
-		if stored, err = bench.ReadJSON(bytes.NewReader(text)); err != nil {
-			return fmt.Errorf("--check %s: %w", c.CheckFile, err)
-		}
+	stored, err := readStored(c.CheckFile)
+	if err != nil {
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -66,6 +60,11 @@ func runBench(ctx context.Context, c cli.BenchConfig) error {
 		return fmt.Errorf("the program with the proxies is not there: %w; build it with make build, or copy it there", err)
 	}
 	from := provenance(c)
+	if c.StoreFile != "" {
+		for _, doubt := range from.Doubts() {
+			fmt.Fprintf(c.Err, "warning: --store: %s\n", doubt)
+		}
+	}
 	fmt.Fprintf(c.Err, "This takes about %v, with at most %d instances at a time.\n", plan.Takes(), plan.Instances())
 	progress := benchProgress(c)
 	all, err := measure.Run(ctx, measure.Config{Self: self, Agent: c.AgentPath, Peer: peer, Progress: progress}, plan)
@@ -103,6 +102,22 @@ func probeStore(file string) error {
 		return fmt.Errorf("--store %s: %w", file, err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// readStored reads what to compare with, if there is a file of it.
+func readStored(file string) (bench.Report, error) {
+	if file == "" {
+		return bench.Report{}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return bench.Report{}, err
+	}
+	stored, err := bench.ReadJSON(bytes.NewReader(text))
+	if err != nil {
+		return bench.Report{}, fmt.Errorf("--check %s: %w", file, err)
+	}
+	return stored, nil
 }
 
 // storeBench keeps a report's figures, if there is a file for them.

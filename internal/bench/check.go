@@ -67,6 +67,15 @@ func notStored(now Report, all []Comparison) []string {
 	return names
 }
 
+// elsewhere says that ratios are from another machine than stored ones; empty if they are not.
+func (p Provenance) elsewhere(stored Provenance) string {
+	if p.Machine == stored.Machine && p.Processors == stored.Processors {
+		return ""
+	}
+	return fmt.Sprintf("This is another machine, %s, %d processors: the likely reason if a figure is worse. Store the ratios of an older Windlass here, and compare with them.",
+		p.Machine, p.Processors)
+}
+
 // CheckTable is what Check compared as text, and whether nothing is worse.
 func CheckTable(all []Comparison, now, stored Report) (text string, ok bool) {
 	var b strings.Builder
@@ -78,6 +87,9 @@ func CheckTable(all []Comparison, now, stored Report) (text string, ok bool) {
 	then := stored.Provenance
 	fmt.Fprintf(&b, "stored on %s by %s: Windlass %s, %s, %s, %d processors\n",
 		then.Date.UTC().Format(time.DateOnly), then.Command, then.Windlass, then.Go, then.Machine, then.Processors)
+	if elsewhere := now.Provenance.elsewhere(then); elsewhere != "" {
+		fmt.Fprintln(&b, elsewhere)
+	}
 	fmt.Fprintf(&b, "%-*s  %8s  %8s  %8s\n", width, "figure", "stored", "now", "worse by")
 	for _, c := range all {
 		verdict := ""

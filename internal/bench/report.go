@@ -29,6 +29,18 @@ type Provenance struct {
 	Span   string  `json:"span"`
 }
 
+// Doubts are reasons not to store what is measured: a later check does not show them.
+func (p Provenance) Doubts() []string {
+	var doubts []string
+	if p.Load > float64(p.Processors) {
+		doubts = append(doubts, fmt.Sprintf("the load average is %.1f, and there are %d processors: other programs slow down what is measured", p.Load, p.Processors))
+	}
+	if strings.HasSuffix(p.Windlass, "-dirty") {
+		doubts = append(doubts, fmt.Sprintf("Windlass is %s, with changes that no commit has: nobody can measure it again", p.Windlass))
+	}
+	return doubts
+}
+
 // Report is what a run found. As JSON it has the fields by which windlass-plot draws it.
 type Report struct {
 	Name       string         `json:"name"`

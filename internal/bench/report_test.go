@@ -250,6 +250,50 @@ func TestACheckSaysWhatItDidNotCompare(t *testing.T) {
 	}
 }
 
+func TestACheckNamesAnotherMachine(t *testing.T) {
+	report := Summarize(Provenance{Machine: "CPU", Processors: 2, Windlass: "v2"}, example())
+	for _, c := range []struct {
+		stored    Provenance
+		elsewhere bool
+	}{
+		{Provenance{Machine: "CPU", Processors: 2, Windlass: "v1"}, false},
+		{Provenance{Machine: "CPU", Processors: 4}, true},
+		{Provenance{Machine: "other", Processors: 2}, true},
+	} {
+		stored := report.Stored()
+		stored.Provenance = c.stored
+		comparisons, err := Check(report, stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := CheckTable(comparisons, report, stored); strings.Contains(text, "another machine, CPU, 2 processors: the likely reason") != c.elsewhere {
+			t.Errorf("stored on %+v it says\n%s", c.stored, text)
+		}
+	}
+}
+
+func TestWhatIsDoubtfulIsNotStoredWithoutAWord(t *testing.T) {
+	for _, c := range []struct {
+		from Provenance
+		want []string
+	}{
+		{Provenance{Windlass: "v1-3-g0123abc", Processors: 2, Load: 2}, nil},
+		{Provenance{Windlass: "v1", Processors: 2, Load: 2.1}, []string{"load average is 2.1"}},
+		{Provenance{Windlass: "v1-dirty", Processors: 2, Load: 9}, []string{"load average is 9.0", "changes that no commit has"}},
+	} {
+		doubts := c.from.Doubts()
+		if len(doubts) != len(c.want) {
+			t.Errorf("%+v: %q, want %q", c.from, doubts, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(doubts[i], want) {
+				t.Errorf("%+v: %q, want %q", c.from, doubts[i], want)
+			}
+		}
+	}
+}
+
 func TestChartsHaveRatiosAndLatencies(t *testing.T) {
 	all := example()
 	s := Scenario{Deployment: Deployment{1, 8, 1}, Connections: 256, Rate: 100, Answer: smallAnswer, Paths: []Path{Local}}
