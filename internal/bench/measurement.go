@@ -55,8 +55,8 @@ type Measurement struct {
 	P50, P90, P99, P999, Max, Late time.Duration
 }
 
-// perCall divides by the calls.
-func (m Measurement) perCall(total float64) float64 { return total / float64(m.Calls) }
+// perCall divides by the calls, also by those that were given up: programs worked for them, too.
+func (m Measurement) perCall(total float64) float64 { return total / float64(m.Calls+m.HungUp) }
 
 // cpu is the CPU time of a call in microseconds, without the function's.
 func (m Measurement) cpu() float64 { return m.cpuOf(m.between()...) }

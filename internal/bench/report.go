@@ -80,7 +80,8 @@ type Result struct {
 	CPUOverProxy   *Spread         `json:"cpuOverProxy,omitempty"`
 	ClientCPU      Spread          `json:"clientCpuMicros"` // of the process that makes the calls
 	CallsPerSecond Spread          `json:"callsPerSecond"`
-	Latency        Latency         `json:"latencyMicros"`
+	// Latency is left out where clients hang up: calls that take long are not in it.
+	Latency Latency `json:"latencyMicros,omitzero"`
 	// Mallocs and Bytes are allocated by a call, in the programs that export metrics; they are
 	// those of one round.
 	Mallocs *float64 `json:"mallocs,omitempty"`
@@ -124,8 +125,10 @@ func resultOf(found, proxy []Measurement) Result {
 		CPU:            make(map[Part]Spread),
 		ClientCPU:      spreadOf(each(found, Measurement.client)),
 		CallsPerSecond: spreadOf(each(found, Measurement.rate)),
-		Latency:        latencyOf(found),
 		Switches:       spreadOf(each(found, Measurement.switches)),
+	}
+	if !first.Scenario.HangUp {
+		r.Latency = latencyOf(found)
 	}
 	for _, m := range found {
 		r.Calls += m.Calls
@@ -228,6 +231,10 @@ func (r Result) row() string {
 		}
 	}
 	over, mallocs, bytes := "-", "-", "-"
+	p50, p99 := number(r.Latency.P50.Median), number(r.Latency.P99.Median)
+	if r.Load.HangUp {
+		p50, p99 = "-", "-"
+	}
 	if r.CPUOverProxy != nil {
 		over = r.CPUOverProxy.String()
 	}
@@ -235,7 +242,7 @@ func (r Result) row() string {
 		mallocs, bytes = number(*r.Mallocs), number(*r.Bytes)
 	}
 	text := fmt.Sprintf(row, r.Path, number(between), over, number(r.CPU[PartFunction].Median), number(r.ClientCPU.Median),
-		number(r.CallsPerSecond.Median), number(r.Latency.P50.Median), number(r.Latency.P99.Median), mallocs, bytes, number(r.Switches.Median))
+		number(r.CallsPerSecond.Median), p50, p99, mallocs, bytes, number(r.Switches.Median))
 	if r.Failed > 0 {
 		text += fmt.Sprintf("  %d FAILED", r.Failed)
 	}

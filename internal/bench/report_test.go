@@ -173,6 +173,20 @@ func TestAnInstanceThatRunsTooManyCallsIsNotOverlooked(t *testing.T) {
 	}
 }
 
+// A call that is given up costs CPU time, too. Those that take long are given up, so what is left says nothing of latency.
+func TestCallsThatAreGivenUpHaveTheirShareOfTheCost(t *testing.T) {
+	all := measured(hangUps(Deployment{1, 8, 1}, 32)[0], Local, map[Part][]float64{PartLocal: {100}, PartFunction: {20}}, 300)
+	all[1].HungUp = all[1].Calls
+	report := Summarize(Provenance{}, all)
+	if row, want := report.Results[0].row(), "windlass       50.0  -                       10.0   3.50    1000       -       -    125   4500  3.00"; row != want {
+		t.Errorf("the row is\n%s\nwant\n%s", row, want)
+	}
+	var text bytes.Buffer
+	if err := report.WriteJSON(&text); err != nil || strings.Contains(text.String(), "latencyMicros") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
 func TestJSONComesBack(t *testing.T) {
 	report := Summarize(Provenance{Command: "windlass bench warm", Date: time.Unix(1, 0).UTC()}, example())
 	var text bytes.Buffer
