@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,9 +70,10 @@ type Result struct {
 	About string   `json:"about"`
 	Load  Scenario `json:"load"`
 	Path  Path     `json:"path"`
-	// Calls of all rounds that count, and those of them that failed.
-	Calls  int `json:"calls"`
-	Failed int `json:"failed"`
+	// Calls of all rounds that count, and those of them that failed. Failure says why for the first.
+	Calls   int    `json:"calls"`
+	Failed  int    `json:"failed"`
+	Failure string `json:"failure,omitempty"`
 	// MostRunning is how many calls an instance ran at a time at most, where clients hang up.
 	MostRunning int `json:"mostRunning,omitempty"`
 	// CPU is in microseconds of a call, by part, and CPUOverProxy how many times that of one
@@ -133,6 +135,7 @@ func resultOf(found, proxy []Measurement) Result {
 	for _, m := range found {
 		r.Calls += m.Calls
 		r.Failed += m.Failed
+		r.Failure = cmp.Or(r.Failure, m.Failure)
 		r.MostRunning = max(r.MostRunning, m.MostRunning)
 	}
 	for part := range first.Costs {
@@ -264,15 +267,18 @@ func number(f float64) string {
 // calls at a time than its concurrency.
 func (r Report) Failed() error {
 	failed := 0
+	var reasons []string
 	for _, result := range r.Results {
-		failed += result.Failed
+		if failed += result.Failed; result.Failed > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d of %s on the path %s, the first: %s", result.Failed, result.Scenario, result.Path, result.Failure))
+		}
 		if most := result.MostRunning; most > result.Load.Concurrency {
 			return fmt.Errorf("%s on the path %s: an instance ran %d calls at a time, and its concurrency is %d",
 				result.Scenario, result.Path, most, result.Load.Concurrency)
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d calls failed, which none should: the figures are doubtful", failed)
+		return fmt.Errorf("%d calls failed, which none should: the figures are doubtful\n%s", failed, strings.Join(reasons, "\n"))
 	}
 	return nil
 }

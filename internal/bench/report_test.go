@@ -149,9 +149,11 @@ func TestFailedCallsAreNotOverlooked(t *testing.T) {
 	if err := Summarize(Provenance{}, all).Failed(); err != nil {
 		t.Error(err)
 	}
-	all[1].Failed = 3
+	all[1].Failed, all[1].Failure = 3, "answered 503"
+	all[2].Failed, all[2].Failure = 1, "timeout"
 	report := Summarize(Provenance{}, all)
-	if err := report.Failed(); err == nil || !strings.Contains(err.Error(), "3 calls failed") || !strings.Contains(report.String(), "3 FAILED") {
+	if err := report.Failed(); err == nil || !strings.Contains(err.Error(), "4 calls failed") || !strings.Contains(report.String(), "4 FAILED") ||
+		!strings.HasSuffix(err.Error(), "\n4 of 8x1_c1 on the path proxy, the first: answered 503") {
 		t.Errorf("%v\n%s", err, report)
 	}
 }
