@@ -228,7 +228,8 @@ type Plan struct {
 	Span time.Duration
 }
 
-// NewPlan is that of some suites.
+// NewPlan is that of some suites. It leaves out a scenario if an earlier one of the same name has all
+// of its paths: figures have the name of their scenario, and each shall have one value.
 func NewPlan(suites []Suite, rounds int, span time.Duration) (Plan, error) {
 	if rounds < 1 || rounds > MostRounds {
 		return Plan{}, fmt.Errorf("%d rounds are too few or too many; choose 1 to %d", rounds, MostRounds)
@@ -237,9 +238,21 @@ func NewPlan(suites []Suite, rounds int, span time.Duration) (Plan, error) {
 		return Plan{}, fmt.Errorf("a measurement of %v is too short or too long; choose 10ms to %v", span, MostSpan)
 	}
 	plan := Plan{Rounds: rounds, Span: span}
+	paths := map[string][]Path{} // by scenario
 	for _, suite := range suites {
 		for _, scenarios := range suite.Groups {
-			plan.Groups = append(plan.Groups, Group{suite.Name, scenarios})
+			group := Group{Suite: suite.Name}
+			for _, s := range scenarios {
+				known := paths[s.Name()]
+				if len(known) > 0 && !slices.ContainsFunc(s.Paths, func(p Path) bool { return !slices.Contains(known, p) }) {
+					continue
+				}
+				paths[s.Name()] = append(known, s.Paths...)
+				group.Scenarios = append(group.Scenarios, s)
+			}
+			if len(group.Scenarios) > 0 {
+				plan.Groups = append(plan.Groups, group)
+			}
 		}
 	}
 	return plan, nil

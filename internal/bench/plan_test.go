@@ -74,6 +74,44 @@ func TestAllSuitesAreBounded(t *testing.T) {
 	}
 }
 
+// A figure has the name of its scenario, so it has one value only if that is measured once.
+func TestAPlanMeasuresEachScenarioOnAPathOnce(t *testing.T) {
+	for _, names := range [][]string{{AllSuites}, {"warm", "connections"}, {"instances", "connections"}} {
+		suites, err := FindSuites(Suites([]int{100, 500}), names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := NewPlan(suites, 5, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned := map[string]bool{}
+		for _, group := range plan.Groups {
+			if len(group.Scenarios) == 0 {
+				t.Errorf("%s has a group in which nothing is measured", group.Suite)
+			}
+			for _, s := range group.Scenarios {
+				for _, path := range s.Paths {
+					what := s.Name() + " on " + string(path)
+					if planned[what] {
+						t.Errorf("%v: %s measures %s once more", names, group.Suite, what)
+					}
+					planned[what] = true
+				}
+			}
+		}
+		for _, suite := range suites {
+			for _, s := range slices.Concat(suite.Groups...) {
+				for _, path := range s.Paths {
+					if what := s.Name() + " on " + string(path); !planned[what] {
+						t.Errorf("%v: nobody measures %s of %s", names, what, suite.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestPlansAreRefusedThatMeasureNothingOrForever(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
