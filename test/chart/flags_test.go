@@ -3,34 +3,33 @@
 package chart
 
 import (
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/windlass-dev/windlass/internal/cli"
+	roles "github.com/windlass-dev/windlass/internal/cluster"
 )
 
-// flags are those that each command of windlass has.
-var flags = map[string][]string{
-	"gateway": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
-		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "policy-file", "keys-file", "gateways",
-		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "external-url", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
-	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
-		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "node-agent", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
-	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "policy-file", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except", "node-agents", "latency-critical-namespaces"}),
-	"node":       slices.Concat(commonFlags, []string{"wire-listen", "cgroup-root", "journal-dir", "call-order", "slice", "preempt", "cores", "latency-critical-namespaces", "co-location"}),
-	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
-	"check":      {"gateway"},
+// commands are those of the program, with their flags.
+var commands = cli.NewCommand(cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, cli.Programs{Roles: roles.Commands()})
+
+// command is one of the program's, such as gateway.
+func command(t *testing.T, name string) *cobra.Command {
+	t.Helper()
+	found, _, err := commands.Find([]string{name})
+	if err != nil || found == commands {
+		t.Fatalf("windlass has no command %s: %v", name, err)
+	}
+	return found
 }
-
-var (
-	commonFlags  = []string{"log-format", "log-level", "ops-listen", "tls-dir", "tls-domain", "watch-namespaces"}
-	tracingFlags = []string{"tracing-endpoint", "tracing-protocol", "tracing-sample-ratio"}
-	etcdFlags    = []string{"etcd-endpoints", "etcd-prefix", "etcd-tls-dir", "etcd-username", "etcd-password-file"}
-)
 
 var argument = regexp.MustCompile(`^--([a-z0-9-]+)=(.+)$`)
 
@@ -61,16 +60,16 @@ func TestCommandsHaveTheFlagsTheyAreGiven(t *testing.T) {
 		if c.Name == "etcd" {
 			return
 		}
-		known, ok := flags[c.Args[0]]
 		var program []string // the image's
 		if c.Name == "node" {
 			program = []string{"/windlass-node"}
 		}
-		if !ok || c.Args[0] != c.Name || !slices.Equal(c.Command, program) {
+		if c.Args[0] != c.Name || !slices.Equal(c.Command, program) {
 			t.Fatalf("the container %s runs %v %v", c.Name, c.Command, c.Args)
 		}
+		of := command(t, c.Name)
 		for name, value := range arguments(t, c) {
-			if !slices.Contains(known, name) {
+			if of.Flag(name) == nil {
 				t.Errorf("windlass %s has no flag --%s", c.Args[0], name)
 			}
 			if name := regexp.MustCompile(`\$\(([A-Z_]+)\)`).FindStringSubmatch(value); name != nil &&
@@ -89,7 +88,7 @@ func TestArgumentsFollowValues(t *testing.T) {
 	}{
 		"the defaults of a gateway": {"", "gateway", map[string]string{
 			"listen": ":8080", "wire-listen": ":9443", "advertise": "$(POD_IP):9443", "ops-listen": ":8081",
-			"etcd-tls-dir": "/etc/windlass/tls", "tls-dir": "/etc/windlass/tls", "namespaces": "", "max-body": "", "max-invocations": "",
+			"etcd-tls-dir": "/etc/windlass/tls", "tls-dir": "/etc/windlass/tls", "watch-namespaces": "", "max-body-size": "64Mi", "max-in-flight": "20000", "body-memory": "512Mi",
 			"drain-delay": "5s", "drain-timeout": "60s", "etcd-prefix": "/windlass", "etcd-username": "", "log-format": "json", "log-level": "info",
 			"etcd-endpoints": "https://windlass-etcd-0.windlass-etcd.windlass.svc:2379,https://windlass-etcd-1.windlass-etcd.windlass.svc:2379,https://windlass-etcd-2.windlass-etcd.windlass.svc:2379"}},
 		"limits of a gateway": {"gateway.maxBodySize=1Gi,gateway.maxInFlight=5000000,gateway.bodyMemory=0.5Gi", "gateway", map[string]string{
@@ -131,8 +130,11 @@ func TestArgumentsFollowValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod, _ := podOf(t, find(t, render(t, "--set", test.values), "Deployment", "windlass-"+test.component))
-			got := arguments(t, pod.Spec.Containers[0])
+			got, of := arguments(t, pod.Spec.Containers[0]), command(t, test.component)
 			for name, want := range test.want {
+				if of.Flag(name) == nil {
+					t.Errorf("windlass %s has no flag --%s, so it is never given", test.component, name)
+				}
 				if got[name] != want {
 					t.Errorf("--%s is %q, want %q", name, got[name], want)
 				}

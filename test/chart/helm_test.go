@@ -37,6 +37,7 @@ var scenarios = map[string][]string{
 	"an etcd of one's own": {"--set", "etcd.enabled=false,etcd.endpoints={https://etcd-0:2379,https://etcd-1:2379},etcd.existingSecret=etcd-client," +
 		"etcd.auth.username=windlass,etcd.auth.existingSecret=etcd-password"},
 	"node agents":  {"--set", "nodeAgent.enabled=true"},
+	"batch pods":   {"--set", "nodeAgent.enabled=true,nodeAgent.batchNamespaces={reports}"},
 	"cert-manager": {"--set", "tls.mode=CertManager,monitoring.podMonitor.enabled=true"},
 	"an issuer":    {"--set", "tls.mode=CertManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer,tls.certManager.clusterIssuerIsRestricted=true"},
 	"existing certificates": {"--set", "tls.mode=Existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
