@@ -25,6 +25,8 @@
 // has logged that it joined (10 ms). What cannot be observed, such as processes
 // on other machines, is reported as unknown, and so is what depends on it.
 //
+// It fails if a goal is missed. A goal is unknown if a phase that it is about is.
+//
 // All clocks must agree: the client's, the gateways', and the nodes'. In a cluster
 // on one machine there is only one. implausible counts the runs in which a phase
 // took less than no time by more than the resolution.
@@ -111,8 +113,7 @@ func run(ctx context.Context, o options) (err error) {
 			all = append(all, m)
 		}
 	}
-	report(os.Stdout, all)
-	return nil
+	return report(os.Stdout, all)
 }
 
 // measure makes a function, calls it for the first time, and removes it.

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// report prints the quantiles of every phase, and whether the goals were reached.
-func report(out io.Writer, all []marks) {
+// report prints the quantiles of every phase, and whether the goals were reached. Its error names goals
+// that were missed.
+func report(out io.Writer, all []marks) error {
 	var names []string
 	implausible := 0
 	ours, took := map[string]bool{}, map[string][]time.Duration{}
@@ -33,12 +34,13 @@ func report(out io.Writer, all []marks) {
 	}
 	fmt.Fprintf(out, "runs=%d\n", len(all))
 	printQuantiles(out, "total", totals)
-	slow, unknown := []string{}, []string{}
+	slow, unknown, unseen := []string{}, []string{}, false
 	for _, name := range names {
 		// A phase counts only if it was seen in every run.
 		if len(took[name]) < len(all) {
 			fmt.Fprintf(out, "%s_median_ms=unknown\n%s_p90_ms=unknown\n", name, name)
 			unknown = append(unknown, name)
+			unseen = unseen || ours[name]
 			continue
 		}
 		printQuantiles(out, name, took[name])
@@ -53,9 +55,40 @@ func report(out io.Writer, all []marks) {
 	}
 	fmt.Fprintf(out, "unknown=%s\n", strings.Join(unknown, ","))
 	fmt.Fprintf(out, "implausible=%d\n", implausible)
-	fmt.Fprintf(out, "goal_total_below_1500ms=%t\n", quantile(totals, 0.5) < goalTotal)
-	fmt.Fprintf(out, "goal_ours_below_100ms=%t\n", len(slow) == 0)
+	goals := []goal{
+		{"goal_total_below_1500ms", quantile(totals, 0.5) >= goalTotal, false},
+		{"goal_ours_below_100ms", len(slow) > 0, unseen},
+	}
+	var missed []string
+	for _, g := range goals {
+		fmt.Fprintf(out, "%s=%s\n", g.name, g)
+		if g.missed {
+			missed = append(missed, g.name)
+		}
+	}
 	fmt.Fprintf(out, "ours_above_100ms=%s\n", strings.Join(slow, ","))
+	if len(missed) > 0 {
+		return fmt.Errorf("goals were missed: %s", strings.Join(missed, ", "))
+	}
+	return nil
+}
+
+// goal is whether something was fast enough.
+type goal struct {
+	name string
+	// missed is what was seen; unseen says that a part was not.
+	missed, unseen bool
+}
+
+// String is true or false, or unknown if what was not seen may have been slow.
+func (g goal) String() string {
+	switch {
+	case g.missed:
+		return "false"
+	case g.unseen:
+		return "unknown"
+	}
+	return "true"
 }
 
 func printQuantiles(out io.Writer, name string, took []time.Duration) {
