@@ -96,7 +96,6 @@ func schemas(t *testing.T, release string) string {
 	if err := json.Unmarshal(text, &swagger); err != nil {
 		t.Fatal(err)
 	}
-	// Moved into place when it is complete.
 	made := t.TempDir()
 	for name, definition := range swagger.Definitions {
 		tighten(name, definition)
@@ -114,13 +113,39 @@ func schemas(t *testing.T, release string) string {
 		}
 		write(t, filepath.Join(made, file), string(text))
 	}
-	if err := os.CopyFS(dir+".new", os.DirFS(made)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(dir+".new", dir); err != nil {
+	if err := putInPlace(made, dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// putInPlace copies a folder, and moves the copy into place when it is complete. A run that was interrupted may
+// have left a part of one.
+func putInPlace(made, dir string) error {
+	if err := os.RemoveAll(dir + ".new"); err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir+".new", os.DirFS(made)); err != nil {
+		return err
+	}
+	return os.Rename(dir+".new", dir)
+}
+
+func TestConformAfterAnInterruptedRun(t *testing.T) {
+	made, dir := t.TempDir(), filepath.Join(t.TempDir(), "v1.34.4")
+	write(t, filepath.Join(made, "pod-v1.json"), "{}")
+	if err := os.Mkdir(dir+".new", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir+".new", "pod-v1.json"), "{")
+	write(t, filepath.Join(dir+".new", "old-v1.json"), "{}")
+	if err := putInPlace(made, dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "pod-v1.json"))
+	if files, _ := os.ReadDir(dir); err != nil || string(text) != "{}" || len(files) != 1 {
+		t.Errorf("the folder has %v, and in it %q (%v)", files, text, err)
+	}
 }
 
 // moduleDir downloads a module and tells where it is.
