@@ -142,6 +142,7 @@ experiments: ## Run every experiment of windlass sim at its quick size, and chec
 
 .PHONY: results
 results: ## Run them at full size, and draw docs/results anew; takes half an hour (DATA=)
+	@[ -d '$(DATA)' ] || { echo 'There are no recorded traces in $(DATA), and make results would remove the pictures of them: "make results DATA=FOLDER"' >&2; exit 1; }
 	@mkdir -p bin
 	go run ./cmd/windlass sim all --data '$(DATA)' --json >bin/results.json
 	rm -f docs/results/*.svg
