@@ -39,7 +39,7 @@ type file struct {
 }
 
 // mains are the programs, with the flags for building them that make build has too, and
-// the archive that each is in.
+// the archive that each is in. One without is only in an image.
 var mains = []struct {
 	name, archive string
 	flags         []string
@@ -50,6 +50,8 @@ var mains = []struct {
 	// So does windlass bench.
 	{name: "benchpeer", archive: "windlass"},
 	{name: "kubectl-windlass", archive: "kubectl-windlass"},
+	// Node agents run it from the image windlass. It is built for the bill of materials.
+	{name: "windlass-node", flags: []string{"-tags", "grpcnotrace"}},
 }
 
 // archives builds the programs for each platform and packs them.
@@ -61,9 +63,15 @@ func (r *release) archives(ctx context.Context) error {
 	for _, p := range r.platforms {
 		packed := map[string][]file{}
 		for _, m := range mains {
+			if m.archive == "" && p.os != "linux" {
+				continue
+			}
 			built, err := r.build(ctx, p, m.name, m.flags)
 			if err != nil {
 				return err
+			}
+			if m.archive == "" {
+				continue
 			}
 			if packed[m.archive] == nil {
 				packed[m.archive] = []file{{"LICENSE", 0o644, licence}}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,23 @@ func TestTheBillOfMaterialsNamesEachModuleOnce(t *testing.T) {
 	for _, purl := range []string{"pkg:golang/stdlib@1.26.0", "pkg:golang/example.com/a/b@v1.0.0%2Bincompatible"} {
 		if !strings.Contains(string(first), `"`+purl+`"`) {
 			t.Errorf("there is no %s", purl)
+		}
+	}
+}
+
+// The bill of materials has the programs that are built here; images/build builds those of images again.
+func TestEveryProgramOfAnImageIsInTheBillOfMaterials(t *testing.T) {
+	named := regexp.MustCompile(`"\./cmd/([a-z-]+)"`).FindAllStringSubmatch(string(readFile(t, "../../images/build", "recipes.go")), -1)
+	if len(named) < 3 {
+		t.Fatalf("images/build builds %v, want at least three programs", named)
+	}
+	for _, m := range named {
+		found := false
+		for _, main := range mains {
+			found = found || main.name == m[1]
+		}
+		if !found {
+			t.Errorf("an image has %s, and no bill of materials", m[1])
 		}
 	}
 }
