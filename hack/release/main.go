@@ -49,6 +49,8 @@ type release struct {
 	commit string
 	// at is the time of the commit, and of all that is made.
 	at time.Time
+	// settings are those for Go that are handed on, NAME=value.
+	settings []string
 	// work is a folder for what is not released itself.
 	work string
 	// programs are the executables that were built; subjects what the provenance is about.
@@ -78,7 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := r.look(ctx); err != nil {
+	if err := errors.Join(r.look(ctx), r.lookAtGo(ctx)); err != nil {
 		return err
 	}
 	if r.work, err = os.MkdirTemp("", "windlass-release-"); err != nil {
@@ -235,10 +237,26 @@ func (r *release) clone(ctx context.Context) error {
 // plain is the version without the v, as charts and tags of images have it.
 func (r *release) plain() string { return strings.TrimPrefix(r.version, "v") }
 
+// handedOn are the settings for Go that reach it: where its caches are, and from where and how it gets
+// modules. None changes what is built.
+var handedOn = []string{
+	"GOCACHE", "GOMODCACHE", "GOPATH", "GOTMPDIR", "GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOINSECURE", "GOVCS", "GOAUTH",
+}
+
+// lookAtGo reads those settings, be they in the environment or from go env -w.
+func (r *release) lookAtGo(ctx context.Context) error {
+	said, err := exec.CommandContext(ctx, "go", append([]string{"env"}, handedOn...)...).Output()
+	if err != nil {
+		return fmt.Errorf("go env: %w", err)
+	}
+	for i, value := range strings.Split(strings.TrimSuffix(string(said), "\n"), "\n") {
+		r.settings = append(r.settings, handedOn[i]+"="+value)
+	}
+	return nil
+}
+
 // command runs a program in a folder and returns what it prints, without the last newline.
-// No setting of the caller's for Go reaches it but where caches are and whether there is a
-// network. GOFLAGS has what every build has anyway, because an empty variable would let a
-// setting of go env -w through.
+// No setting of the caller's for Go reaches it but those that are handed on.
 func (r *release) command(ctx context.Context, dir, name string, args ...string) (string, error) {
 	return r.commandWith(ctx, dir, nil, name, args...)
 }
@@ -246,9 +264,9 @@ func (r *release) command(ctx context.Context, dir, name string, args ...string)
 func (r *release) commandWith(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "GOOS=") || strings.HasPrefix(v, "GOARCH=") || strings.HasPrefix(v, "GOEXPERIMENT=") || strings.HasPrefix(v, "GOFIPS140=")
-	}), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off", "GOTOOLCHAIN=local", "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GO") || strings.HasPrefix(v, "CGO_") })
+	cmd.Env = append(cmd.Env, r.settings...)
+	cmd.Env = append(cmd.Env, "GOENV=off", "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off", "GOTOOLCHAIN=local", "GOAMD64=v1", "GOARM64=v8.0")
 	cmd.Env = append(cmd.Env, env...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint

@@ -199,6 +199,30 @@ func TestEveryProgramOfAnImageIsInTheBillOfMaterials(t *testing.T) {
 	}
 }
 
+func TestNoSettingForGoChangesWhatIsBuilt(t *testing.T) {
+	config := t.TempDir()
+	if err := os.Mkdir(filepath.Join(config, "go"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// What go env -w writes, where it does on Linux.
+	file := filepath.Join(config, "go", "env")
+	if err := os.WriteFile(file, []byte("GOFIPS140=latest\nGOPROXY=https://proxy.example.com\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	for name, value := range map[string]string{"XDG_CONFIG_HOME": config, "GOENV": file, "GOCACHE": cache} {
+		t.Setenv(name, value)
+	}
+	r := &release{}
+	if err := r.lookAtGo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := "off\nhttps://proxy.example.com\n" + cache
+	if got, err := r.command(t.Context(), t.TempDir(), "go", "env", "GOFIPS140", "GOPROXY", "GOCACHE"); err != nil || got != want {
+		t.Errorf("Go's settings are\n%s\n(%v), want\n%s", got, err, want)
+	}
+}
+
 func TestChecksumsAreSignedAsCosignDoes(t *testing.T) {
 	key, text := newKey(t)
 	read, err := readKey(text)
