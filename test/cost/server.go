@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/proctime"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // maxClients is how many connections are kept.
@@ -83,19 +83,36 @@ func (s *server) measure(clients int, span time.Duration) (cost, error) {
 		return cost{}, err
 	}
 	client := loadgen.Client{Transport: s.http}
-	l := loadgen.Start(context.Background(), loadgen.Config[error]{
-		Clients: clients,
-		Next: func(loadgen.Turn) func(context.Context) error {
-			return func(ctx context.Context) error { return call(ctx, client, s.url) }
-		},
-	})
-	time.Sleep(span)
-	errs := l.Stop()
+	made, err := makeCalls(clients, span, func(ctx context.Context) error { return call(ctx, client, s.url) })
+	if err != nil {
+		return cost{}, fmt.Errorf("the Windlass %s: %w", s.name, err)
+	}
 	after, err := s.cpu()
 	if err != nil {
 		return cost{}, err
 	}
-	return cost{after - before, int64(len(errs))}, errors.Join(errs...)
+	return cost{after - before, made}, nil
+}
+
+// makeCalls makes calls in closed loops for a while, and returns how many. The first that fails ends it: if
+// Windlass has ended, all others fail at once.
+func makeCalls(clients int, span time.Duration, call func(context.Context) error) (int64, error) {
+	ctx, fail := context.WithCancelCause(context.Background())
+	defer fail(nil)
+	l := loadgen.Start(ctx, loadgen.Config[struct{}]{
+		Clients: clients,
+		Next: func(loadgen.Turn) func(context.Context) struct{} {
+			return func(ctx context.Context) struct{} {
+				if err := call(ctx); err != nil {
+					fail(err)
+				}
+				return struct{}{}
+			}
+		},
+	})
+	sleep.For(ctx, span)
+	made := l.Stop()
+	return int64(len(made)), context.Cause(ctx)
 }
 
 func call(ctx context.Context, client loadgen.Client, url string) error {
