@@ -35,7 +35,11 @@ export each
 targets=$(git ls-files '*_test.go' | xargs grep -HoE '^func Fuzz[A-Za-z0-9_]+' | sort |
   sed -E 's|/[^/]*:func | |; s|^|./|' | awk -v only="$only" '($1 "." $2) ~ only')
 ran=$(grep -c . <<<"$targets" || true)
+if [[ $ran = 0 ]]; then
+  echo "No fuzz target matches $only. One is called, for example, ./api/v1alpha1.FuzzDecode" >&2
+  exit 1
+fi
 result=passed
 xargs -r -P "$(getconf _NPROCESSORS_ONLN)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <<<"$targets" || result=FAILED
 echo "fuzz_targets=$ran result=$result"
-[[ $ran -gt 0 && $result = passed ]]
+[[ $result = passed ]]
