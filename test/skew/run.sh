@@ -8,8 +8,9 @@ cd "$(dirname "$0")/../.."
 commit=$(<test/skew/baseline)
 older=$PWD/.cache/skew/$commit
 if [ ! -x "$older/podagent" ]; then
-  git cat-file -e "$commit^{commit}" 2>/dev/null || {
-    echo "test/skew/baseline names the commit $commit, which this clone does not have: git fetch --unshallow" >&2
+  # Git's own words, because it also refuses a clone of another user.
+  git cat-file -e "$commit^{commit}" || {
+    echo "test/skew/baseline names the commit $commit, which this clone does not have or git does not show: if it is shallow, git fetch --unshallow" >&2
     exit 1
   }
   work=$(mktemp -d)
