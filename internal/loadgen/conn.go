@@ -47,9 +47,9 @@ const RunningHeader = "Bench-Most-Running"
 // connBuffer is the bytes that a connection reads at once.
 const connBuffer = 16 << 10
 
-// Dial connects to host:port.
-func Dial(ctx context.Context, addr string) (*Conn, error) {
-	var dialer net.Dialer
+// Dial connects to host:port, until the deadline.
+func Dial(ctx context.Context, addr string, deadline time.Time) (*Conn, error) {
+	dialer := net.Dialer{Deadline: deadline}
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err

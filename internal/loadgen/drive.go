@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 
@@ -144,14 +144,15 @@ func (l *lane) drop() {
 	}
 }
 
-// call makes one call, over a new connection if there is none.
+// call makes one call, over a new connection if there is none. The timeout includes connecting.
 func (l *lane) call(ctx context.Context, timeout time.Duration) (err error) {
+	deadline := time.Now().Add(timeout)
 	if l.conn == nil {
-		if l.conn, err = Dial(ctx, l.addr); err != nil {
+		if l.conn, err = Dial(ctx, l.addr, deadline); err != nil {
 			return err
 		}
 	}
-	status, err := l.conn.Do(l.message, time.Now().Add(timeout))
+	status, err := l.conn.Do(l.message, deadline)
 	if err != nil {
 		l.drop()
 	}
@@ -203,7 +204,8 @@ func (d *Driver) callOnce(ctx context.Context, l *lane, spent *totals) {
 		patience = 1 + rand.N(d.drive.HangUpWithin)
 	}
 	err := l.call(ctx, patience)
-	if hangsUp && errors.Is(err, os.ErrDeadlineExceeded) {
+	var slow net.Error
+	if hangsUp && errors.As(err, &slow) && slow.Timeout() {
 		spent.hangUp()
 		return
 	}

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -111,6 +112,29 @@ func TestEveryOtherClientHangsUp(t *testing.T) {
 	if err := (Drive{URLs: []string{"http://a"}, Connections: 1, Span: 1, Timeout: 1, Rate: 1, HangUpWithin: 1}).Validate(); err == nil {
 		t.Error("clients of an open loop hang up")
 	}
+}
+
+// A server that accepts no connection must not hold a call for longer than one that accepts it and does not answer.
+func TestConnectingIsAPartOfACall(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	l := &lane{addr: listener.Addr().String(), message: NewMessage("a", "/", 0)}
+	var dialing *net.OpError
+	if err := l.call(t.Context(), -time.Second); !errors.As(err, &dialing) || dialing.Op != "dial" || !dialing.Timeout() {
+		t.Errorf("a call without any time ends with %v", err)
+	}
+	d := &Driver{drive: Drive{HangUpWithin: 1, Timeout: 1}}
+	spent := newTotals()
+	for range 100 {
+		d.callOnce(t.Context(), &lane{addr: l.addr, message: l.message}, spent)
+		if spent.hungUp > 0 {
+			return
+		}
+	}
+	t.Errorf("no client hangs up while it connects: %+v", spent.driven(1))
 }
 
 func TestADriveCallsEachURLOverItsConnections(t *testing.T) {
