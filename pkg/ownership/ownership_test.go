@@ -94,3 +94,21 @@ func TestAnEpochThatEtcdHasRejectedIsNotMergedAgain(t *testing.T) {
 		t.Error("a later owner is not believed")
 	}
 }
+
+func TestACloneOfAMapIsItsOwn(t *testing.T) {
+	var m Map
+	if last := m.LastEpoch(); last != 0 {
+		t.Errorf("the last epoch of an empty map is %d", last)
+	}
+	m.Update(3, Owner{ID: "a", Addr: "a:1", Epoch: 7})
+	m.SetMembers([]Member{{ID: "a", Addr: "a:1"}})
+	c := m.Clone()
+	c.Update(3, Owner{ID: "b", Addr: "b:1", Epoch: 9})
+	c.Members()[0].ID = "b"
+	if owner, known := m.Owner(3); !known || owner.ID != "a" || m.LastEpoch() != 7 || c.LastEpoch() != 9 || m.Members()[0].ID != "a" {
+		t.Errorf("slot 3 is of %+v, the last epochs are %d and %d, and the members %+v", owner, m.LastEpoch(), c.LastEpoch(), m.Members())
+	}
+	if owner, known := m.Owner(Slots); known {
+		t.Errorf("a slot that does not exist is of %+v", owner)
+	}
+}
