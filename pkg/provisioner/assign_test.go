@@ -66,7 +66,7 @@ func (w *assignHarness) assign() (Key, bool) {
 func (w *assignHarness) fail(uid string) {
 	a := w.lockOrAdd(uid)
 	defer a.mu.Unlock()
-	a.backoff.Failed(w.now, StartFailure{})
+	a.backoff.Failed(w.now, w.now, StartFailure{})
 }
 
 func TestWhatIsTakenCountsAsOrdered(t *testing.T) {

@@ -122,7 +122,7 @@ func (v *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known 
 	why = failureOf(*ended, exit)
 	a.removeInstance(ended)
 	if ended.startFailed() {
-		a.backoff.Failed(v.now(), why)
+		a.backoff.Failed(v.now(), ended.Launched, why)
 	}
 	v.closeIfGone(a)
 	return *ended, why, true

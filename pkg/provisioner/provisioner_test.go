@@ -184,8 +184,8 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		// Three fail at first: the first probe comes after the third backoff.
-		want := []time.Duration{0, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second, 30 * time.Second}
+		// The three that fail at first are one failure.
+		want := []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second}
 		if !slices.Equal(waits, want) {
 			t.Errorf("waited %v, want %v", waits, want)
 		}

@@ -31,7 +31,7 @@ type StartFailure struct {
 	LogTail []string
 	// At is when the failure was noticed, and RetryAt when the next instance may be launched.
 	At, RetryAt time.Time
-	// InARow is how many instances in a row did not start.
+	// InARow is how many launches in a row did not start; several instances at once are one.
 	InARow int
 }
 
@@ -71,16 +71,22 @@ func (f StartFailure) String() string {
 	return f.Reason + "; its last log lines:\n" + strings.Join(unsaid, "\n")
 }
 
-// Failed records that an instance did not start. If the function is not to blame, the next one
-// may be launched after the shortest back-off, however often that happens.
-func (g *StartBackoff) Failed(now time.Time, why StartFailure) {
+// Failed records that an instance that was launched at that time did not start. If the function
+// is not to blame, the next one may be launched after the shortest back-off, however often that
+// happens. Instances that were launched before the last failure mostly have its cause: they give
+// its reason, and neither count nor prolong the back-off.
+func (g *StartBackoff) Failed(now, launched time.Time, why StartFailure) {
 	if why.FromCluster() {
-		g.notBefore = now.Add(firstBackoff)
+		if shortest := now.Add(firstBackoff); shortest.After(g.notBefore) {
+			g.notBefore = shortest
+			g.last.RetryAt = shortest
+		}
 		return
 	}
-	backoff := min(maxBackoff, firstBackoff<<min(g.failures, 10))
-	g.failures++
-	g.notBefore = now.Add(backoff)
+	if g.failures == 0 || launched.After(g.last.At) {
+		g.notBefore = now.Add(min(maxBackoff, firstBackoff<<min(g.failures, 10)))
+		g.failures++
+	}
 	g.last = why
 	g.last.At, g.last.RetryAt, g.last.InARow = now, g.notBefore, g.failures
 }
