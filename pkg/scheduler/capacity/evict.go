@@ -89,6 +89,9 @@ type Evictor func(Evict) (evicted bool)
 // other namespaces while its own uses less than an equal share of what the functions of this
 // scheduler use. Otherwise a namespace with many calls would displace, instance by instance,
 // what others keep for their next call.
+//
+// If somebody outside takes the room, nothing more is evicted for a while, which doubles each time.
+// Calls wait meanwhile.
 func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (unplaceable bool) {
 	p.observeMoves(w.Where, now)
 	reserved := p.Reserved(w.UID)
@@ -100,7 +103,7 @@ func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (unplaceable bo
 		return false
 	}
 	p.shortage(w.Shape, w.UID, waited)
-	return waited >= p.config.Patience && p.quietFor(w.Shape, now) >= p.config.Patience
+	return !p.HeldBack(Beneficiary{Function: w.UID}, now) && waited >= p.config.Patience && p.quietFor(w.Shape, now) >= p.config.Patience
 }
 
 // makeRoomForOne reserves room for one more instance of a function, which may have some
@@ -126,11 +129,12 @@ func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor
 // reserveFor reserves room for one more instance of a function if a node has it or evictions
 // can make it.
 func (p *Planner) reserveFor(w *Want, ask placement.EvictionRequest, now time.Time, evict Evictor) bool {
-	node, ok := p.findNode(w.UID, w.Where, ask, now, evict)
+	of := Beneficiary{Function: w.UID}
+	node, ok := p.findNode(of, w.Where, ask, now, evict)
 	if ok {
 		h := p.holders[w.UID]
 		if h == nil {
-			h = &holder{function: w.UID}
+			h = &holder{Beneficiary: of}
 			p.holders[w.UID] = h
 		}
 		p.reserve(h, node, ask.Want)
@@ -154,18 +158,17 @@ func (p *Planner) underShare(w *Want) bool {
 }
 
 // findNode finds a node with the requested room, now or after evictions, which it carries out.
-// It evicts no instances of the function itself, which is empty for a peer's. The caller then
-// reserves the room.
-func (p *Planner) findNode(function, where string, ask placement.EvictionRequest, now time.Time, evict Evictor) (node string, ok bool) {
+// It evicts no instances of the function itself. The caller then reserves the room.
+func (p *Planner) findNode(of Beneficiary, where string, ask placement.EvictionRequest, now time.Time, evict Evictor) (node string, ok bool) {
 	known := &p.candidates
 	for {
 		node, out, ok := p.clearing(where).Find(ask)
-		if !ok {
+		if !ok || len(out) > 0 && !p.lapses.mayEvict(of, now) {
 			return "", false
 		}
 		for _, i := range out {
 			one := known.instances[i]
-			evicted := one.FunctionUID != function && evict(Evict{one, known.idle[i].For})
+			evicted := one.FunctionUID != of.Function && evict(Evict{one, known.idle[i].For})
 			if evicted {
 				p.markLeaving(one, now)
 			}
@@ -176,6 +179,9 @@ func (p *Planner) findNode(function, where string, ask placement.EvictionRequest
 			ok = ok && evicted
 		}
 		if ok {
+			if len(out) == 0 {
+				p.lapses.notTaken(of)
+			}
 			return node, true
 		}
 	}

@@ -97,11 +97,11 @@ func (b *nodeUsage) TrimLoans(all map[Loan]int) (short bool) {
 func (p *Planner) Lend(of Loan, n int, waited time.Duration, now time.Time, evict Evictor) Grant {
 	h := p.lent[of]
 	if h == nil {
-		h = &holder{}
+		h = &holder{Beneficiary: Beneficiary{Loan: of}}
 	}
 	ask := placement.EvictionRequest{Want: of.Requests, IdleFor: p.config.EvictAfter, Waited: waited}
 	for len(h.reserved) < n {
-		node, ok := p.findNode("", of.Where, ask, now, evict)
+		node, ok := p.findNode(h.Beneficiary, of.Where, ask, now, evict)
 		if !ok {
 			return Grant{Instances: len(h.reserved), Exhausted: true}
 		}

@@ -64,6 +64,7 @@ type nodeUsage struct {
 	// node.
 	leaving map[Key]leaver
 	freed   map[string]placement.Amount
+	lapses  lapses
 }
 
 // New makes a Planner that knows nothing.
@@ -77,6 +78,7 @@ func newNodeUsage() nodeUsage {
 	return nodeUsage{
 		sites: make(map[string]*site), holders: make(map[string]*holder), lent: make(map[Loan]*holder),
 		leaving: make(map[Key]leaver), freed: make(map[string]placement.Amount),
+		lapses: make(lapses),
 	}
 }
 

@@ -12,7 +12,7 @@ const EvictGrace = 10 * time.Second
 
 const (
 	// reservationGrace is how much longer a reservation lasts than the instances that were
-	// evicted for it, until the node shows the room. A reservation expires if the room was
+	// evicted for it, until the node shows the room. A reservation lapses if the room was
 	// taken by somebody outside, such as another scheduler.
 	reservationGrace = 3 * time.Second
 	// leaveTimeout exceeds the time in which an evicted instance ends or is stopped.
@@ -38,8 +38,7 @@ type leaver struct {
 
 // holder is a function, or a peer, that room is reserved for.
 type holder struct {
-	// function is its UID; empty for a peer.
-	function string
+	Beneficiary
 	reserved []reservation
 }
 
@@ -111,7 +110,7 @@ func (b *nodeUsage) dropReservation(h *holder, i int) {
 	gone := h.reserved[i]
 	h.reserved = append(h.reserved[:i], h.reserved[i+1:]...)
 	if len(h.reserved) == 0 {
-		delete(b.holders, h.function)
+		delete(b.holders, h.Function)
 	}
 	b.request(gone.node, placement.Amount{}.Minus(gone.amount))
 }
@@ -138,8 +137,9 @@ func (b *nodeUsage) markLeaving(in *Idle, now time.Time) {
 	b.freed[in.Node] = b.freed[in.Node].Plus(in.Requests)
 }
 
-// expireReservations drops evicted instances whose time is over, and expired reservations.
+// expireReservations drops evicted instances whose time is over, and lapsed reservations.
 func (b *nodeUsage) expireReservations(now time.Time) {
+	b.lapses.forget(now)
 	clear(b.freed)
 	for key, l := range b.leaving {
 		if now.After(l.until) {
@@ -158,6 +158,7 @@ func (b *nodeUsage) expireReservations(now time.Time) {
 				kept.until = now.Add(reservationGrace)
 			case now.After(kept.until):
 				b.dropReservation(h, i)
+				b.lapses.record(h.Beneficiary, now)
 			}
 		}
 	}

@@ -116,6 +116,7 @@ func (b *nodeUsage) Place(uid string, of Shape, intn func(n int) int) (node stri
 	}
 	if ok {
 		b.request(node, of.Requests)
+		delete(b.lapses, Beneficiary{Function: uid})
 	}
 	return node, ok
 }

@@ -106,7 +106,8 @@ func (r *roomRules) evictsFor(p *placer, a capacity.Request, e capacity.Evict) {
 // lends looks whether room is made for a function of a peer.
 func (r *roomRules) lends(p *placer, f *served, a capacity.Request, made capacity.Grant) {
 	able := made.Instances < a.Instances && !p.scheduler.world.full && len(p.planner.Reserving()) == 0
-	if !able || p.scheduler.mayGoFor(f, capacity.DefaultEvictAfter) == nil {
+	held := p.planner.HeldBack(capacity.Beneficiary{Loan: capacity.Loan{Peer: a.Peer, Shape: a.Shape}}, p.scheduler.now())
+	if !able || held || p.scheduler.mayGoFor(f, capacity.DefaultEvictAfter) == nil {
 		f.inVain = 0
 		return
 	}
@@ -292,7 +293,8 @@ func (r *roomRules) ticked(p *placer, c *considered) {
 	starves := c.starved() && c.Snapshot.Waiting() > 0 &&
 		(p.has(f) || !reserved && p.scheduler.mayGoFor(f, capacity.DefaultEvictAfter) != nil)
 	lacks := !reserved && c.missing() > 0 && r.spareWouldDo(p, f.fn.requests)
-	if !c.noRoom || p.scheduler.world.full || !starves && !lacks {
+	held := p.planner.HeldBack(capacity.Beneficiary{Function: f.fn.uid}, p.scheduler.now())
+	if !c.noRoom || p.scheduler.world.full || held || !starves && !lacks {
 		f.inVain = 0
 		return
 	}
