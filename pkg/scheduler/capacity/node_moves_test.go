@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestWhatMovesOnANode(t *testing.T) {
 	var m nodeMoves
 	look := func(ticks int, n placement.Node) {
 		m.beginTick(at(ticks), tick)
-		m.compare(n, at(ticks-1))
+		m.look("", []placement.Node{n}, at(ticks), tick)
 	}
 	expect := func(what string, want time.Time) {
 		t.Helper()
@@ -51,5 +52,57 @@ func TestWhatMovesOnANode(t *testing.T) {
 	expect("nobody has looked for longer", at(25+2*maxMissedTicks))
 	if !m.lastOn("other").IsZero() {
 		t.Error("something moved on a node that is not there")
+	}
+}
+
+// A node that is removed, or becomes unready, takes what moved on it along: calls that have waited for
+// it wait on for as long as after any other move.
+func TestANodeThatLeavesIsAMove(t *testing.T) {
+	c := newCluster(2, 100)
+	c.nodes[1].Name = "other"
+	for _, n := range c.nodes {
+		c.add("a", "x", n.Name, 100).busy = true
+	}
+	want := Want{UID: "f", Namespace: "ns", Shape: Shape{Requests: milli(100)}, Missing: 1, Starved: true, Waiting: 1}
+	begun := c.now
+	unplaceable := func() bool {
+		c.begin(testTick)
+		c.gather()
+		want.OldestWait = c.now.Sub(begun)
+		return c.MakeRoom(want, c.now, c.evict)
+	}
+	// Something moves on one node, which then leaves.
+	for tick := range int64(2 * testPatience / testTick) {
+		busy := c.add("a", "x", "other", tick%2)
+		busy.busy = true
+		if unplaceable() {
+			t.Fatalf("unplaceable after %v, while something moves", c.now.Sub(begun))
+		}
+		delete(c.instances, busy.Key)
+	}
+	c.nodes = c.nodes[:1]
+	left := c.now
+	for c.now.Sub(left) < testPatience-testTick {
+		if unplaceable() {
+			t.Fatalf("unplaceable %v after a node has left", c.now.Sub(left))
+		}
+	}
+	if !unplaceable() {
+		t.Error("calls hope for a node that has left")
+	}
+}
+
+// Nodes of a cluster autoscaler have new names again and again.
+func TestNodesThatAreGoneAreForgotten(t *testing.T) {
+	const ticks = 1000
+	c := newCluster(1, 100)
+	for n := range ticks {
+		c.nodes[0].Name = fmt.Sprint("n", n)
+		c.begin(testTick)
+		c.gather()
+		c.MakeRoom(Want{UID: "f", Shape: Shape{Requests: milli(200)}, Missing: 1, Starved: true, Waiting: 1}, c.now, c.evict)
+	}
+	if most := int(keepUnseen/testTick) + 1; len(c.moves.nodes) > most || len(c.moves.wheres[""].nodes) != 1 {
+		t.Errorf("%d nodes are kept, and %d of the present ones; want at most %d and 1", len(c.moves.nodes), len(c.moves.wheres[""].nodes), most)
 	}
 }
