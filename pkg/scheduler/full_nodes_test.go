@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // crew stands for all instances of a world: each begins startTime after it was launched,
@@ -209,5 +211,30 @@ func TestALargeInstanceIsNotStarvedBySmallOnes(t *testing.T) {
 			t.Errorf("%d of 45 calls were answered", len(crew.answered))
 		}
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
+	})
+}
+
+// Horizon plans with the room that there is. What it needs beyond that costs all spare instances in the
+// way at once, and not one after the other has ended.
+func TestSpareInstancesYieldTogether(t *testing.T) {
+	config := defaults()
+	config.Decider, config.node = "Horizon", 400
+	inPoolHarness(t, 3, config, func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+		for _, spec := range w.started(poolFunction(rt), 3) {
+			w.helloSpare(spec)
+		}
+		gw, other := w.gateway("g:1"), w.put("other")
+		gw.offer(other, 1)
+		key := keyOf(string(other.UID), w.started(other, 1)[0].CID)
+		a := w.connectHello(&agentwire.Hello{FunctionUid: key.FunctionUID, Revision: other.Revision(), Cid: string(key.CID), Token: podName(key)})
+		a.pull(1)
+		a.pull(1, doneWith(1, time.Second))
+		w.after(time.Minute)
+		w.expectCounts(poolFunction(rt), provisioner.Counts{Created: 3})
+		gw.offer(other, 2, 3, 4, 5) // the first goes to the instance
+		w.ticks(2)
+		w.expectCounts(poolFunction(rt), provisioner.Counts{})
+		w.ticks(3)
+		w.started(other, 3)
 	})
 }

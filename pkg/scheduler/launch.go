@@ -30,8 +30,8 @@ type evaluation struct {
 	cancelled []provisioner.Key
 }
 
-// missing is the number of wanted instances that could not be launched.
-func (c *evaluation) missing() int { return c.Wanted() - len(c.launched.Keys) }
+// missing is the number of needed instances that could not be launched.
+func (c *evaluation) missing() int { return c.Missing(len(c.launched.Keys)) }
 
 // starved reports whether the function has no instance, not even a starting one.
 func (c *evaluation) starved() bool {

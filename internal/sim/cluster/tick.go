@@ -54,7 +54,7 @@ type evaluation struct {
 }
 
 // missing is how many instances could not be launched.
-func (c *evaluation) missing() int { return c.Wanted() - c.launched }
+func (c *evaluation) missing() int { return c.Missing(c.launched) }
 
 // starved tells whether the function has no instance that works or comes.
 func (c *evaluation) starved() bool { return c.Observed.Created+c.Observed.Creating+c.launched == 0 }

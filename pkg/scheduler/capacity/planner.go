@@ -101,7 +101,7 @@ type Shape struct {
 type Want struct {
 	UID, Namespace string
 	Shape
-	// Missing is how many instances could not be launched.
+	// Missing is how many instances are needed and could not be launched.
 	Missing int
 	// Starved says that the function has no instance that works or starts.
 	Starved bool

@@ -224,6 +224,9 @@ func (d *drawn) effect(effect Effect, ended ends) {
 		if most > 0 && e.Wanted() > max(0, most-total) {
 			d.Fatalf("%d are wanted beside %d, of at most %d", e.Wanted(), total, most)
 		}
+		if missing := e.Missing(0); missing < e.Wanted() || most > 0 && missing > max(0, most-total) {
+			d.Fatalf("%d are missing beside %d, of at most %d; %d are wanted", missing, total, most, e.Wanted())
+		}
 		if d.spec.Max > 0 && (most == 0 || most > d.spec.Max) {
 			d.Fatalf("the bound is %d, of at most %d", most, d.spec.Max)
 		}

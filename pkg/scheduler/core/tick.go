@@ -191,6 +191,20 @@ func (d *Decided) Wanted() int {
 	return d.Decision.Create
 }
 
+// Missing is how many instances are missing after so many launches. What the decider left out for lack
+// of room counts, within the maximum, so that spare instances make room for all of it at once.
+func (d *Decided) Missing(launched int) int {
+	wanted := d.Wanted()
+	if d.Decision.Why == autoscaler.ReasonNoRoom && d.Snapshot.Waiting() > 0 {
+		required := d.Decision.Required
+		if d.Bounds.Max > 0 {
+			required = min(required, d.Bounds.Max)
+		}
+		wanted = max(wanted, required-d.Observed.Created-d.Observed.Creating)
+	}
+	return wanted - launched
+}
+
 // RoomRetry is how long a function that lacks room is parked: no event says that there is some.
 const RoomRetry = 5 * time.Second
 

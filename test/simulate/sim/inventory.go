@@ -128,7 +128,7 @@ type considered struct {
 }
 
 // missing is how many instances could not be launched.
-func (c *considered) missing() int { return c.Wanted() - c.launched }
+func (c *considered) missing() int { return c.Missing(c.launched) }
 
 // starved tells whether the function has no instance that works or comes.
 func (c *considered) starved() bool { return c.Observed.Created+c.Observed.Creating+c.launched == 0 }
