@@ -83,12 +83,13 @@ type Evictor func(Evict) (evicted bool)
 // without prospect: there is no room for it, and nothing has changed for long on the nodes
 // where there could be.
 //
-// For a function without any instance it evicts any instance that it may, as soon as one has
-// become idle after the function's own call came. For a function that only lacks further
-// instances it evicts instances that were idle for EvictAfter: of its own namespace, and of
-// other namespaces while its own uses less than an equal share of what the functions of this
-// scheduler use. Otherwise a namespace with many calls would displace, instance by instance,
-// what others keep for their next call.
+// For a function that has calls and no instance it evicts any instance that it may, as soon as
+// one has become idle after the function's own call came. For a function that only lacks further
+// instances, or whose first one no call waits for (a minimum, the proof of a revision), it evicts
+// instances that were idle for EvictAfter: of its own namespace, and of other namespaces while its
+// own uses less than an equal share of what the functions of this scheduler use. Otherwise a
+// namespace with many calls, minimums or new revisions would displace, instance by instance, what
+// others keep for their next call.
 //
 // If somebody outside takes the room, nothing more is evicted for a while, which doubles each time.
 // Calls wait meanwhile.
@@ -118,7 +119,7 @@ func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor
 	}
 	ask.Group = ""
 	switch {
-	case w.Starved:
+	case w.Starved && w.Waiting > 0:
 		ask.Waited = w.OldestWait
 	case !p.underShare(w):
 		ask.Group = w.Namespace

@@ -287,6 +287,8 @@ func TestWhoIsEvictedForWhom(t *testing.T) {
 	starved := Want{UID: "f", Namespace: "ns", Shape: Shape{Requests: milli(100)}, Missing: 1, Starved: true, Waiting: 1, OldestWait: time.Second / 2}
 	slow := starved
 	slow.Starved = false
+	kept := starved
+	kept.Waiting, kept.OldestWait = 0, 0
 	greedy := slow
 	greedy.Missing = 3
 	tests := map[string]struct {
@@ -310,6 +312,9 @@ func TestWhoIsEvictedForWhom(t *testing.T) {
 		"of two equals that of lower rank":   {starved, []idle{{"a", "x", 100, long}, {"b", "x", 100, long}}, nil, []string{"b"}, 1},
 		"of its namespace, if it has some":   {slow, []idle{{"a", "x", 100, 2 * long}, {"b", "ns", 100, long}}, nil, []string{"b"}, 1},
 		"of others, if its share is less":    {slow, []idle{{"a", "x", 100, long}, {"a", "x", 100, long}, {"f", "ns", 100, 0}, {"a", "x", 100, long}}, nil, []string{"a"}, 1},
+		"a first one, if its share is less":  {kept, []idle{{"a", "x", 100, long}, {"a", "x", 100, long}}, nil, []string{"a"}, 1},
+		"no first one beyond that":           {kept, []idle{{"a", "x", 100, long}, {"g", "ns", 100, 0}}, nil, nil, 0},
+		"a first one of its namespace":       {kept, []idle{{"a", "x", 100, 2 * long}, {"b", "ns", 100, long}}, nil, []string{"b"}, 1},
 		"of nobody, if it has an even share": {slow, []idle{{"a", "x", 100, long}, {"f", "ns", 100, 0}}, nil, nil, 0},
 	}
 	for name, tt := range tests {

@@ -88,7 +88,7 @@ func (r *roomRules) evicts(p *placer, w capacity.Want, e capacity.Evict) {
 		p.broken(RuleSparesFirst)
 	case !long && !(w.Starved && w.Waiting > 0 && e.For <= w.OldestWait):
 		p.broken(RuleEvictedIfIdle)
-	case !w.Starved && e.Namespace != w.Namespace && !share:
+	case !(w.Starved && w.Waiting > 0) && e.Namespace != w.Namespace && !share:
 		p.broken(RuleWithinShare)
 	}
 	r.room = e.Node
