@@ -91,3 +91,15 @@ func (v *watcher) expectPools(want ...*controlwire.WatchReply) {
 	v.dropFunctions = true
 	v.expect(want...)
 }
+
+// A large pool is filled in as many ticks as its size asks for.
+func TestALargePoolIsFilledTickByTick(t *testing.T) {
+	config, rt := defaults(), pythonWith(20)
+	config.runtimes = only(rt)
+	inHarness(t, config, func(w *harness) {
+		w.ownership.owns("self")
+		w.put("f", inPython)
+		w.ticks(3)
+		w.started(poolFunction(rt), 20)
+	})
+}

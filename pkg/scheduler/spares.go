@@ -232,12 +232,14 @@ func (s *warmPools) maintainPool(p pool) {
 	d := warmpool.Decide(snapshot)
 	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
-	noRoom := d.Why == warmpool.ReasonNodesFull
+	noRoom, more := d.Why == warmpool.ReasonNodesFull, d.More
 	switch {
 	case d.Create > 0:
 		launched := s.placer.launch("", s.opener.unitOf(nil, p.fn), p.term, d.Create)
 		s.budget.Spend(now, len(launched.Keys))
 		noRoom = launched.NoRoom != ""
+		// Neither lack of room nor a back-off is over in the next tick.
+		more = more && len(launched.Keys) == d.Create
 		level := slog.LevelDebug // again and again, as long as there is no room
 		if len(launched.Keys) > 0 {
 			level = slog.LevelInfo
@@ -256,7 +258,7 @@ func (s *warmPools) maintainPool(p pool) {
 		s.deps.Instances.Forget(uid)
 		return
 	}
-	s.spares.markSettled(uid, noRoom)
+	s.spares.record(uid, noRoom, !more)
 }
 
 // leastReady orders spare instances by how little is lost with them: those that are starting
@@ -265,13 +267,12 @@ func leastReady(a, b provisioner.Instance) int {
 	return cmp.Or(cmp.Compare(a.State, b.State), b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
 }
 
-// markSettled makes ticks pass over a pool until something changes, and records whether it
-// lacked room.
-func (s *spares) markSettled(uid string, noRoom bool) {
+// record records whether a pool lacked room, and whether ticks pass over it until something changes.
+func (s *spares) record(uid string, noRoom, settled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pools[uid]; p != nil {
-		p.settled, p.noRoom = true, noRoom
+		p.settled, p.noRoom = settled, noRoom
 	}
 }
 

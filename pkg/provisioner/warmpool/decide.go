@@ -46,7 +46,7 @@ const (
 	ReasonRate Reason = "Rate"
 )
 
-// Decision is what to do about a pool now. At most one of the numbers is positive.
+// Decision is what to do about a pool now. At most one of its numbers is positive.
 type Decision struct {
 	// Create is how many spare instances to launch.
 	Create int
@@ -55,6 +55,9 @@ type Decision struct {
 	Replace int
 	// Remove is how many to remove, those that are not ready first.
 	Remove int
+	// More says that only a bound on one decision or the launch rate keeps Create below what the
+	// pool lacks: the next tick may create more.
+	More bool
 	// Why is the deciding reason.
 	Why Reason
 }
@@ -73,11 +76,12 @@ func Decide(s Snapshot) Decision {
 	case s.NodesFull:
 		return Decision{Why: ReasonNodesFull}
 	case s.LaunchBudget <= 0:
-		return Decision{Why: ReasonRate}
+		return Decision{More: true, Why: ReasonRate}
 	case s.Failing && s.Starting > 0:
 		return Decision{Why: ReasonFailing}
 	case s.Failing:
 		return Decision{Create: 1, Why: ReasonFailing}
 	}
-	return Decision{Create: min(missing, s.LaunchBudget, maxAtOnce), Why: ReasonRefill}
+	create := min(missing, s.LaunchBudget, maxAtOnce)
+	return Decision{Create: create, More: create < missing, Why: ReasonRefill}
 }

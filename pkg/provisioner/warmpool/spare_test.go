@@ -293,9 +293,9 @@ func TestDecisions(t *testing.T) {
 		"nothing is wanted":              {Snapshot{LaunchBudget: 9}, Decision{Why: ReasonEnough}},
 		"there are enough":               {Snapshot{Target: 3, Ready: 1, Starting: 2, LaunchBudget: 9}, Decision{Why: ReasonEnough}},
 		"some were taken":                {Snapshot{Target: 3, Ready: 1, LaunchBudget: 9}, Decision{Create: 2, Why: ReasonRefill}},
-		"many were taken":                {Snapshot{Target: 100, LaunchBudget: 90}, Decision{Create: maxAtOnce, Why: ReasonRefill}},
-		"functions have left little":     {Snapshot{Target: 3, LaunchBudget: 1}, Decision{Create: 1, Why: ReasonRefill}},
-		"functions have left nothing":    {Snapshot{Target: 3}, Decision{Why: ReasonRate}},
+		"many were taken":                {Snapshot{Target: 100, LaunchBudget: 90}, Decision{Create: maxAtOnce, More: true, Why: ReasonRefill}},
+		"functions have left little":     {Snapshot{Target: 3, LaunchBudget: 1}, Decision{Create: 1, More: true, Why: ReasonRefill}},
+		"functions have left nothing":    {Snapshot{Target: 3}, Decision{More: true, Why: ReasonRate}},
 		"functions lack room":            {Snapshot{Target: 3, LaunchBudget: 9, NodesFull: true}, Decision{Why: ReasonNodesFull}},
 		"the last did not start":         {Snapshot{Target: 3, LaunchBudget: 9, Failing: true}, Decision{Create: 1, Why: ReasonFailing}},
 		"another one is tried":           {Snapshot{Target: 3, LaunchBudget: 9, Starting: 1, Failing: true}, Decision{Why: ReasonFailing}},
@@ -339,6 +339,8 @@ func TestDecisionsKeepWhatThePackagePromises(t *testing.T) {
 			t.Fatalf("%+v: nothing should be created: %+v", s, d)
 		case d.Remove > 0 && have-d.Remove != s.Target, d.Replace > have:
 			t.Fatalf("%+v: too many are removed: %+v", s, d)
+		case d.More != (d.Why == ReasonRate || d.Why == ReasonRefill && have+d.Create < s.Target):
+			t.Fatalf("%+v: the next tick is to create more: %+v", s, d)
 		case d.Why == "":
 			t.Fatalf("%+v: nobody knows why: %+v", s, d)
 		}
