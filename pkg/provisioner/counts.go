@@ -44,11 +44,14 @@ func (c Counts) minus(d Counts) Counts {
 // Observation is the state of one function in the inventory at one time.
 type Observation struct {
 	Counts
-	// Failing says that its last instances did not start. Then Why is the reason, and
-	// RetryAfter the time until the next try.
-	Failing    bool
-	Why        StartFailure
+	// Failing says that its last instances did not start. Then Why is the reason.
+	Failing bool
+	Why     StartFailure
+	// RetryAfter is the time until the next instance may be launched.
 	RetryAfter time.Duration
+	// Unavailable is why the cluster keeps its instances from being launched now; zero if it does
+	// not. It does not count as Failing.
+	Unavailable StartFailure
 }
 
 // Observe reads one function. It is on the path of calls, so it neither allocates nor waits
@@ -59,10 +62,12 @@ func (v *Inventory) Observe(uid string) (o Observation) {
 		return o
 	}
 	defer a.mu.Unlock()
-	var retryAt time.Time
 	o.Counts = a.counts
-	if o.Why, retryAt, o.Failing = a.backoff.Failing(); !retryAt.IsZero() {
-		o.RetryAfter = max(0, retryAt.Sub(v.now()))
+	if a.backoff.unused() {
+		return o
 	}
+	now := v.now()
+	o.Why, o.Failing = a.backoff.Failing()
+	o.RetryAfter, o.Unavailable = a.backoff.RetryAfter(now), a.backoff.Unavailable(now)
 	return o
 }

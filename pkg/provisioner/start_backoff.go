@@ -20,6 +20,8 @@ type StartBackoff struct {
 	failures  int
 	notBefore time.Time
 	last      StartFailure
+	// cluster is the last failure that the cluster caused. Nothing is launched before its RetryAt.
+	cluster StartFailure
 }
 
 // StartFailure is why an instance did not start.
@@ -77,10 +79,8 @@ func (f StartFailure) String() string {
 // its reason, and neither count nor prolong the back-off.
 func (g *StartBackoff) Failed(now, launched time.Time, why StartFailure) {
 	if why.FromCluster() {
-		if shortest := now.Add(firstBackoff); shortest.After(g.notBefore) {
-			g.notBefore = shortest
-			g.last.RetryAt = shortest
-		}
+		g.cluster = why
+		g.cluster.At, g.cluster.RetryAt = now, now.Add(firstBackoff)
 		return
 	}
 	if g.failures == 0 || launched.After(g.last.At) {
@@ -95,7 +95,7 @@ func (g *StartBackoff) Failed(now, launched time.Time, why StartFailure) {
 // it, all, or only one until one has started if the function caused the last failure.
 func (g StartBackoff) Allowed(now time.Time, want, creating int) int {
 	switch {
-	case now.Before(g.notBefore):
+	case now.Before(g.notBefore), now.Before(g.cluster.RetryAt):
 		return 0
 	case g.failures == 0:
 		return want
@@ -105,8 +105,21 @@ func (g StartBackoff) Allowed(now time.Time, want, creating int) int {
 	return min(1, want)
 }
 
-// Failing returns why the last instance did not start and when the next may be launched;
-// failing is false after a successful start.
-func (g StartBackoff) Failing() (why StartFailure, retryAt time.Time, failing bool) {
-	return g.last, g.notBefore, g.failures > 0
+// Failing returns why the last instance did not start; failing is false after a successful start.
+func (g StartBackoff) Failing() (why StartFailure, failing bool) { return g.last, g.failures > 0 }
+
+// unused reports whether all starts have succeeded, or there was none.
+func (g *StartBackoff) unused() bool { return g.notBefore.IsZero() && g.cluster.RetryAt.IsZero() }
+
+// RetryAfter is how long no instance may be launched.
+func (g StartBackoff) RetryAfter(now time.Time) time.Duration {
+	return max(0, g.notBefore.Sub(now), g.cluster.RetryAt.Sub(now))
+}
+
+// Unavailable is why the cluster keeps instances from being launched now; zero if it does not.
+func (g StartBackoff) Unavailable(now time.Time) (why StartFailure) {
+	if now.Before(g.cluster.RetryAt) {
+		why = g.cluster
+	}
+	return why
 }

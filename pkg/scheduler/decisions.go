@@ -32,12 +32,22 @@ func (d *decisionLog) addEntry(s *ticker, c *evaluation) {
 			Floor:      c.floor(),
 			Placed:     decisionlog.Place(s.nodesOf(c.launched.Keys)),
 			NoRoom:     c.launched.NoRoom,
+			HeldBack:   s.heldBack(c),
 			MakingRoom: s.placer.planner.Reserved(c.function.uid) > 0,
 		},
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.log.Add(c.function.uid, e)
+}
+
+// heldBack is why the cluster keeps wanted instances from being launched.
+func (s *ticker) heldBack(c *evaluation) decisionlog.HeldBack {
+	if !c.attempted || len(c.launched.Keys) >= c.Wanted() {
+		return decisionlog.HeldBack{}
+	}
+	why := s.deps.Instances.Observe(c.function.uid).Unavailable
+	return decisionlog.HeldBack{Reason: invocation.Excerpt(why.Reason), For: why.RetryAt.Sub(why.At)}
 }
 
 // floor says which setting asks for the minimum, if the function has fewer instances.

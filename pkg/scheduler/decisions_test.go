@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -286,5 +287,19 @@ func TestALaunchIsReportedForAMinute(t *testing.T) {
 		if n := launched(); n != 0 {
 			t.Errorf("a launch of %d is reported for more than a minute", n)
 		}
+	})
+}
+
+// What the cluster holds back looks like neither a bounded rate nor a failure of the function.
+func TestWhatTheClusterHoldsBackIsSaid(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		key := keyOf(string(fn.UID), w.started(fn, 1)[0].CID)
+		w.runtime.fail(key, v1alpha1.ReasonClusterUnavailable, "the Kubernetes API cannot be asked for the pod")
+		w.ticks(2)
+		w.started(fn, 0)
+		w.expectTold(w.account(), "+1 instance", "+0 of 1 instance|1 held back for 1 s: the Kubernetes API cannot be asked for the pod")
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 	})
 }

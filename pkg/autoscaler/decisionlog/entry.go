@@ -36,10 +36,19 @@ type Outcome struct {
 	// NoRoom explains why wanted instances found no node; empty if there is another reason, or
 	// none.
 	NoRoom string
+	// HeldBack is why wanted instances may not be launched for a while though there is room.
+	HeldBack HeldBack
 	// MakingRoom says that an idle instance of another function is being evicted.
 	MakingRoom bool
 	// Floor is the minimum that asked for more instances, if there were fewer.
 	Floor Floor
+}
+
+// HeldBack is why, and for how long, the cluster keeps a function's instances from being launched,
+// such as while its API does not answer. Reason is empty if it does not.
+type HeldBack struct {
+	Reason string
+	For    time.Duration
 }
 
 // Floor is the minimum number of instances at a moment, and its source.
@@ -95,7 +104,8 @@ func (e *Entry) changed() bool { return e.Outcome.Launched() > 0 || e.Outcome.Ca
 func (e *Entry) repeats(before *Entry) bool {
 	return !e.changed() && !before.changed() && e.Decision.Why == before.Decision.Why &&
 		(e.Outcome.Wanted > 0) == (before.Outcome.Wanted > 0) &&
-		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") && e.Outcome.Floor.Of == before.Outcome.Floor.Of
+		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") &&
+		(e.Outcome.HeldBack.Reason == "") == (before.Outcome.HeldBack.Reason == "") && e.Outcome.Floor.Of == before.Outcome.Floor.Of
 }
 
 // Summary says in a few words what was done, with the reason, such as "+1 instance
@@ -140,6 +150,8 @@ func (e Entry) explainMissing(missing int) string {
 	switch {
 	case e.Outcome.NoRoom != "":
 		return fmt.Sprintf("%d not placed: %s", missing, e.Outcome.NoRoom)
+	case e.Outcome.HeldBack.Reason != "":
+		return fmt.Sprintf("%d held back for %s: %s", missing, autoscaler.HumanTime(e.Outcome.HeldBack.For), e.Outcome.HeldBack.Reason)
 	case e.Snapshot.Failing:
 		return fmt.Sprintf("%d held back until an instance starts", missing)
 	}

@@ -51,6 +51,10 @@ func TestAnEntryIsExplained(t *testing.T) {
 			Entry{Snapshot: failing, Decision: overload(2)}, "+0 of 2 instances (Overload)",
 			why + "; the last start failed; 2 held back until an instance starts",
 		},
+		"held back by the cluster": {
+			Entry{Snapshot: busy(), Decision: overload(2), Outcome: Outcome{HeldBack: HeldBack{Reason: "the Kubernetes API cannot be asked", For: time.Second}}},
+			"+0 of 2 instances (Overload)", why + "; 2 held back for 1 s: the Kubernetes API cannot be asked",
+		},
 		"makes room": {
 			Entry{Snapshot: busy(), Decision: overload(1), Outcome: Outcome{NoRoom: "there is no node", MakingRoom: true}},
 			"+0 of 1 instance (Overload)", why + "; 1 not placed: there is no node; an idle instance is evicted to make room",
