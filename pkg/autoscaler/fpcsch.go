@@ -13,7 +13,7 @@ var fpcsch = Algorithm{
 
 // fpcschState is what FPCSch carries from tick to tick.
 type fpcschState struct {
-	// Tick is the paper's tick: 0 until a ticket was pulled.
+	// Tick is the paper's tick: 0 until a ticket was pulled, here or at an earlier owner.
 	Tick int
 	// Arrived is Qend in the snapshot of the current tick, and Before in
 	// that of the tick before.
@@ -29,6 +29,11 @@ type fpcschState struct {
 // created, where the text says that condition 1 is when there is "no creating (and also
 // created) container". FPCSch follows the text; otherwise the tick between an instance's start
 // and its first pull would create another one.
+//
+// One condition is our addition. The paper's scheduler never takes over from another one: as long as
+// Qbegin is 0 nothing was pulled, and only the first instance and those for its burst are created. A
+// scheduler that takes over counts from 0, and would create nothing for calls that wait behind running
+// ones until one of these ends. So a busy instance, too, shows that requests have been pulled.
 func FPCSch(s Snapshot, p Params) Decision {
 	now := renewSnapshot(s)
 	d := Decision{Why: ReasonNoDemand, State: now}
@@ -65,7 +70,7 @@ func FPCSch(s Snapshot, p Params) Decision {
 // and stays 0 until the first pull.
 func renewSnapshot(s Snapshot) fpcschState {
 	m := stateOf[fpcschState](s)
-	if s.Departed == 0 { // lines 19-20
+	if s.Departed == 0 && s.Busy == 0 { // lines 19-20
 		return fpcschState{}
 	}
 	if s.Waiting() > 0 || s.Arrived > m.Arrived { // lines 22-23

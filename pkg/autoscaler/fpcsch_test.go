@@ -34,6 +34,17 @@ func TestFPCSchConditions(t *testing.T) {
 		"condition 2: 'creating containers are excluded' when it is met again": {
 			s: Snapshot{Arrived: 10, Creating: 8}, create: 2, why: ReasonBurst,
 		},
+		"condition 4, after a take-over: nothing was pulled here, and all adopted instances are busy": {
+			s:      Snapshot{Arrived: 8, Created: 3, Busy: 3, MeanExecution: 20 * time.Second},
+			create: 8, why: ReasonOverload,
+		},
+		"condition 3, a tick later": {
+			s: Snapshot{
+				Arrived: 9, Created: 3, Busy: 3, Creating: 4, MeanExecution: 100 * time.Millisecond,
+				State: fpcschState{Tick: 1, Arrived: 8},
+			},
+			create: 5, why: ReasonCongestion,
+		},
 		"line 36: nothing is created while there are as many instances as waiting requests": {
 			s:      Snapshot{Arrived: 104, Departed: 100, Created: 3, Creating: 1, State: pulled(100)},
 			create: 0, why: ReasonNoDemand,
@@ -114,6 +125,9 @@ func TestTickAdvancesOnlyWithDemand(t *testing.T) {
 	}{
 		"nothing pulled yet: S[0] stays zero": {
 			s: Snapshot{Arrived: 9}, want: fpcschState{},
+		},
+		"pulled at an earlier owner": {
+			s: Snapshot{Arrived: 9, Created: 1, Busy: 1}, want: fpcschState{Tick: 1, Arrived: 9},
 		},
 		"first pull": {
 			s: Snapshot{Arrived: 9, Departed: 1}, want: fpcschState{Tick: 1, Arrived: 9},
