@@ -26,3 +26,19 @@ func TestBusyNodesAreUsedLast(t *testing.T) {
 		t.Error("a site without room counts as busy")
 	}
 }
+
+// A tick asks for each function, and its answer is found once for all of one shape.
+func TestBusyLooksAtTheNodesOnceForEachAmount(t *testing.T) {
+	s := NewSite(Candidates{Nodes: []Node{{Name: "n", Allocatable: Amount{MilliCPU: 100}, Busy: true}}})
+	for _, want := range []Amount{{MilliCPU: 100}, {MilliCPU: 200}} {
+		s.Busy(want)
+	}
+	s.ordinary.nodes[0].Busy = false // unseen
+	if !s.Busy(Amount{MilliCPU: 100}) || s.Busy(Amount{MilliCPU: 200}) {
+		t.Error("the nodes are looked at again")
+	}
+	s.Request("n", Amount{MilliCPU: 10})
+	if s.Busy(Amount{MilliCPU: 90}) {
+		t.Error("a request leaves what was found before")
+	}
+}

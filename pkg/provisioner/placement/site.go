@@ -10,6 +10,8 @@ type Site struct {
 	excluded          ReasonCounts
 	capacities        map[Amount]int
 	explanations      map[Amount]string
+	// busy is what Busy found since the last request.
+	busy map[Amount]bool
 	// places has the positions of nodes by name; nil until first used.
 	places map[string]place
 }
@@ -25,6 +27,7 @@ func NewSite(c Candidates) *Site {
 	return &Site{
 		ordinary: NewIndex(c.Nodes), avoided: NewIndex(c.Avoided), excluded: c.Excluded,
 		capacities: make(map[Amount]int), explanations: make(map[Amount]string),
+		busy: make(map[Amount]bool),
 	}
 }
 
@@ -43,6 +46,15 @@ func (s *Site) Room(want Amount) int {
 
 // Busy reports whether some node has room for want now, and all that have are busy.
 func (s *Site) Busy(want Amount) bool {
+	busy, known := s.busy[want]
+	if !known {
+		busy = s.allBusy(want)
+		s.busy[want] = busy
+	}
+	return busy
+}
+
+func (s *Site) allBusy(want Amount) bool {
 	busy := false
 	for _, in := range [...]*Index{s.ordinary, s.avoided} {
 		for i := range in.nodes {
@@ -105,6 +117,7 @@ func (s *Site) Fits(node string, want, kept Amount) bool {
 func (s *Site) Request(node string, amount Amount) {
 	if at, there := s.place(node); there {
 		at.in.Request(at.node, amount)
+		clear(s.busy)
 	}
 }
 
