@@ -1,13 +1,15 @@
 package placement
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
-func TestEvict(t *testing.T) {
+func TestWhatGoesFirst(t *testing.T) {
 	full := func(name string) Node {
 		return Node{Name: name, Allocatable: Amount{MilliCPU: 1000, Memory: 1000}, Requested: Amount{MilliCPU: 1000, Memory: 1000}}
 	}
@@ -41,14 +43,23 @@ func TestEvict(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Evict(tt.nodes, tt.idle, Amount{MilliCPU: tt.want, Memory: tt.want}); got != tt.evict {
+			if got := firstOut(tt.nodes, tt.idle, Amount{MilliCPU: tt.want, Memory: tt.want}); got != tt.evict {
 				t.Errorf("evicts %d, want %d", got, tt.evict)
 			}
 		})
 	}
 }
 
-// To evict what Evict says, over and over, makes room if anything could, and
+// firstOut is the instance that an EvictionPlanner lets go first; -1 if none helps.
+func firstOut(nodes []Node, idle []Idle, want Amount) int {
+	_, out, ok := NewEvictionPlanner(slices.Clone(nodes), idle).Find(EvictionRequest{Want: want})
+	if !ok || len(out) == 0 {
+		return -1
+	}
+	return out[0]
+}
+
+// To evict what a planner says, over and over, makes room if anything could, and
 // stops at once where it did.
 func TestEvictUntilThereIsRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -79,7 +90,7 @@ func TestEvictUntilThereIsRoom(t *testing.T) {
 			return pick(nodes, want, func(int) int { return 0 }) >= 0
 		}
 		for !fits() {
-			i := Evict(nodes, idle, want)
+			i := firstOut(nodes, idle, want)
 			if i < 0 {
 				break
 			}
@@ -94,4 +105,45 @@ func TestEvictUntilThereIsRoom(t *testing.T) {
 			t.Fatalf("there is room: %v, there could be: %v", fits(), possible)
 		}
 	})
+}
+
+// evict is what an EvictionPlanner is compared with: it looks at everything. It returns the index
+// of the instance to evict so that want fits on a node where it did not: the longest idle one that
+// makes enough room alone. If several must go, it returns the first of them, the longest idle one
+// on the node where the fewest must. It returns -1 if no eviction helps.
+func evict(nodes []Node, idle []Idle, want Amount) int {
+	byNode := make(map[string][]int, len(nodes))
+	for i, in := range idle {
+		byNode[in.Node] = append(byNode[in.Node], i)
+	}
+	best, fewest := -1, 0
+	for _, n := range nodes {
+		first, needed := leastEvictions(n, idle, byNode[n.Name], want)
+		if first < 0 {
+			continue
+		}
+		better := needed < fewest || needed == fewest && idle[first].For > idle[best].For
+		if best < 0 || better {
+			best, fewest = first, needed
+		}
+	}
+	return best
+}
+
+// leastEvictions returns which instance to evict first on one node, and how many of the given
+// instances must go there; -1 if all of them are not enough.
+func leastEvictions(n Node, idle []Idle, there []int, want Amount) (first, needed int) {
+	slices.SortStableFunc(there, func(a, b int) int { return cmp.Compare(idle[b].For, idle[a].For) })
+	for _, i := range there {
+		if n.fits(&want, &idle[i].Requests) {
+			return i, 1
+		}
+	}
+	for _, i := range there {
+		n, needed = *without(n, idle[i]), needed+1
+		if n.Fits(want) {
+			return there[0], needed
+		}
+	}
+	return -1, 0
 }

@@ -6,6 +6,16 @@ import (
 	"time"
 )
 
+// Idle is an instance that runs nothing and could be evicted.
+type Idle struct {
+	Node     string
+	Requests Amount
+	// For is how long it has been idle.
+	For time.Duration
+	// Group names its owner, for an EvictionPlanner.
+	Group string
+}
+
 // EvictionPlanner finds the idle instances to evict so that others fit. It begins with the
 // nodes as they will be when all ending instances have ended, and tracks its own decisions, so
 // that it makes no room twice.
@@ -223,3 +233,8 @@ func (w *scan) nextFrom(at int) int {
 
 // skip excludes a position from now on.
 func (w *scan) skip(at int) { w.next[at] = at + 1 }
+
+func without(n Node, in Idle) *Node {
+	n.Requested = n.Requested.Minus(in.Requests)
+	return &n
+}

@@ -33,8 +33,8 @@ func drawFull(t *rapid.T) (nodes []Node, idle []Idle) {
 	return nodes, idle
 }
 
-// For the first that asks, a Clearing is as good as Evict, which looks at everything:
-// as few go, and the first of them has been idle as long.
+// For the first that asks, a planner is as good as evict, which looks at everything: as few go, and
+// the first of them has been idle as long.
 func TestAnEvictionPlannerIsAsGoodAsALookAtEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, idle := drawFull(t)
@@ -54,7 +54,7 @@ func TestAnEvictionPlannerIsAsGoodAsALookAtEverything(t *testing.T) {
 			}
 		}
 		node, out, ok := NewEvictionPlanner(append([]Node(nil), nodes...), idle).Find(ask)
-		slow := Evict(nodes, may, ask.Want)
+		slow := evict(nodes, may, ask.Want)
 		if ok != (slow >= 0) {
 			t.Fatalf("found: %v, want %v", ok, slow >= 0)
 		}

@@ -34,7 +34,7 @@ func ExampleSite() {
 }
 
 // Of the idle instances that make room alone, the one that was idle for longest goes.
-func ExampleEvict() {
+func ExampleEvictionPlanner() {
 	half := placement.Amount{MilliCPU: 500}
 	nodes := []placement.Node{{Name: "node-1", Allocatable: placement.Amount{MilliCPU: 1000}, Requested: placement.Amount{MilliCPU: 1000}}}
 	idle := []placement.Idle{
@@ -42,7 +42,8 @@ func ExampleEvict() {
 		{Node: "node-1", Requests: half, For: time.Minute},
 		{Node: "node-1", Requests: half, For: 10 * time.Minute},
 	}
-	fmt.Println("idle for", idle[placement.Evict(nodes, idle, half)].For)
+	node, out, _ := placement.NewEvictionPlanner(nodes, idle).Find(placement.EvictionRequest{Want: half, IdleFor: time.Second})
+	fmt.Println(node, "idle for", idle[out[0]].For)
 	// Output:
-	// idle for 10m0s
+	// node-1 idle for 10m0s
 }
