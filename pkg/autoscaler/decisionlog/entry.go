@@ -158,11 +158,8 @@ func (e Entry) explainMissing(missing int) string {
 	return fmt.Sprintf("%d put off to a later tick, since instances are created at a bounded rate and in turns of the namespaces", missing)
 }
 
-// Bounds on the nodes that a sentence names.
-const (
-	maxPlaced   = 6
-	maxRejected = 4
-)
+// maxPlaced bounds the nodes that a sentence names.
+const maxPlaced = 6
 
 func explainPlaced(placed []Placement) string {
 	var words []string
@@ -173,18 +170,8 @@ func explainPlaced(placed []Placement) string {
 			words = append(words, fmt.Sprintf("node %s (%d)", p.Node, p.Instances))
 		}
 	}
-	return withMore(words, len(placed), ", ")
-}
-
-// shorten keeps the first nodes of an explanation with one part for each.
-func shorten(noRoom string) string {
-	parts := strings.Split(noRoom, "; ")
-	return withMore(parts[:min(len(parts), maxRejected)], len(parts), "; ")
-}
-
-func withMore(words []string, of int, separator string) string {
-	text := strings.Join(words, separator)
-	if more := of - len(words); more > 0 {
+	text := strings.Join(words, ", ")
+	if more := len(placed) - len(words); more > 0 {
 		text += fmt.Sprintf(" and %d more nodes", more)
 	}
 	return text

@@ -43,7 +43,6 @@ func NewLog(bounds Bounds) *Log {
 // Add adds a decision on a function and sets its Number, Until and Times. A decision that only
 // says that no call waits does not become a function's first entry.
 func (b *Log) Add(uid string, e Entry) {
-	e.Outcome.NoRoom = shorten(e.Outcome.NoRoom)
 	e.Until, e.Times, e.Number = e.At, 1, 1
 	at, known := b.byFunction[uid]
 	if !known {
