@@ -201,6 +201,21 @@ func copied(t *rapid.T, s Snapshot) Snapshot {
 	return c
 }
 
+// A tick decides on every function with calls. What a decision leaves for the next one is all that it
+// allocates.
+func TestADecisionAllocatesNoMoreThanItsState(t *testing.T) {
+	for _, name := range Names() {
+		decide := named(t, name)
+		s := Snapshot{
+			Arrived: 1_000_000, Departed: 999_000, Stale: 500, OldestWait: time.Second, Created: 100, Busy: 100, Creating: 10, Room: -1,
+			MeanExecution: 50 * time.Millisecond, MeanStart: 3 * time.Second, Elapsed: stale.Tick,
+		}
+		if n := testing.AllocsPerRun(100, func() { s.State = decide(s, stale).State }); n > 1 {
+			t.Errorf("%s: a decision makes %v allocations, want at most 1", name, n)
+		}
+	}
+}
+
 func BenchmarkDecision(b *testing.B) {
 	for _, name := range Names() {
 		decide := named(b, name)

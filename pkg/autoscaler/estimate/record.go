@@ -37,7 +37,7 @@ func (u *Unit) Means() Means { return Means{Execution: u.Execution, Start: u.Sta
 type Record []Unit
 
 // RecordOf makes a Record of units. It leaves out units without means, and of more than
-// MaxUnits it keeps the last.
+// MaxUnits it keeps those whose UIDs come first.
 func RecordOf(units []Unit) Record {
 	known := slices.DeleteFunc(slices.Clone(units), func(u Unit) bool { return u.Means() == Means{} })
 	slices.SortFunc(known, func(a, b Unit) int { return strings.Compare(a.UID, b.UID) })

@@ -4,7 +4,8 @@
 // Invariants of Decide:
 //
 //   - There are never more spare instances than the target.
-//   - It creates none while functions lack room or while spare instances fail to start.
+//   - It creates none while functions lack room, and one at a time while spare instances fail to
+//     start.
 //   - It replaces assigned ones at once, a few at a time.
 //
 // A ClusterRuntime names its pools. Each scheduler keeps its part of a pool in each namespace.

@@ -51,7 +51,7 @@ func onOwnershipChanged(f *Function, e OwnershipChanged, now time.Time) {
 
 // releaseOwnership redirects the instances to the new owner, refuses the waiting tickets and
 // drops the estimates. When the function comes back, the new owner's estimates are better, and
-// whether it was idle meanwhile is unknown.
+// whether it was idle meanwhile is unknown. Its idle times stay: no owner hands them over.
 func releaseOwnership(f *Function, now time.Time) {
 	for _, cid := range f.instances.cids() {
 		f.queue.Leave(cid, now)
