@@ -48,11 +48,10 @@ func OpenWhisk(s Snapshot, p Params) Decision {
 		existing: s.Created, inProgress: s.Creating,
 		available: waiting, stale: min(max(0, s.Stale), waiting),
 		execution: s.MeanExecution, staleAfter: p.staleAfter(), concurrency: s.Concurrency,
-		namespaceLimit: unlimited, actionLimit: unlimited,
-		namespaceRoom: unlimited,
+		room: unlimited,
 	}
 	if s.Room >= 0 {
-		v.namespaceRoom = s.Room
+		v.room = s.Room
 	}
 	switch {
 	case s.Failing && s.Created == 0:

@@ -11,10 +11,7 @@ type queueState string
 const (
 	running            queueState = "Running"
 	namespaceThrottled queueState = "NamespaceThrottled"
-	actionThrottled    queueState = "ActionThrottled"
 	flushing           queueState = "Flushing"
-	removing           queueState = "Removing"
-	idle               queueState = "Idle"
 )
 
 // throttling is the change of the namespace's throttle that the rules ask for.
@@ -32,7 +29,8 @@ const unlimited = math.MaxInt32
 // openwhiskRules is the input of the rules by which OpenWhisk's scheduler provisions in
 // production since the paper. They differ from the paper's in two ways: the age of waiting
 // calls, not counters, distinguishes a burst from congestion, and they consider limits and
-// failures.
+// failures. Rules for states and settings that do not occur here are left out: 0 (a limit of 0),
+// 1b (over-provisioning) and 8 (a queue that is being removed).
 type openwhiskRules struct {
 	state       queueState
 	initialized bool // a first instance was launched before
@@ -46,13 +44,8 @@ type openwhiskRules struct {
 	staleAfter  time.Duration
 	concurrency int // 0 counts as 1
 
-	namespaceLimit int
-	actionLimit    int
-	// namespaceRoom is the namespace's limit minus its existing and starting instances.
-	namespaceRoom int
-	// overProvision is the multiple of its limit up to which a namespace may exceed it so that
-	// a function without instances gets its first; 0 for not at all.
-	overProvision float64
+	// room is the namespace's limit minus its existing and starting instances.
+	room int
 }
 
 // ruleResult is the result of the rules.
@@ -60,10 +53,6 @@ type ruleResult struct {
 	create   int
 	why      Reason
 	throttle throttling
-	// refuse says to refuse all waiting calls.
-	refuse bool
-	// pause says that no instance can exist at all, because a limit is 0.
-	pause bool
 }
 
 func (v openwhiskRules) total() int       { return v.existing + v.inProgress }
@@ -78,32 +67,9 @@ func (v openwhiskRules) power() float64 {
 	return float64(v.staleAfter) / float64(v.execution) * float64(v.perInstance())
 }
 
-// actionRoom is the room within the function's own limit.
-func (v openwhiskRules) actionRoom() int { return min(v.actionLimit, v.namespaceLimit) - v.total() }
-
-// spareRoom is the room that over-provisioning leaves to functions without instances.
-func (v openwhiskRules) spareRoom() int {
-	if v.overProvision <= 0 {
-		return 0
-	}
-	used := v.namespaceLimit - v.namespaceRoom
-	return int(math.Ceil(float64(v.namespaceLimit)*v.overProvision)) - used
-}
-
-// room is the total number of instances that may be created.
-func (v openwhiskRules) room() int {
-	if v.overProvision > 0 && v.total() == 0 {
-		return min(1, max(0, v.spareRoom()))
-	}
-	return min(v.namespaceRoom, v.actionRoom())
-}
-
 // decide is the rule table: the first rule that matches decides.
 func (v openwhiskRules) decide() ruleResult {
-	if min(v.namespaceLimit, v.actionLimit) <= 0 { // rule 0
-		return ruleResult{why: ReasonNoRoom, pause: v.state != flushing}
-	}
-	if v.room() <= 0 {
+	if v.room <= 0 {
 		return v.withoutRoom()
 	}
 	known, first := v.execution > 0, v.total() == 0
@@ -116,25 +82,19 @@ func (v openwhiskRules) decide() ruleResult {
 		return ruleResult{create: 1, why: ReasonFirst}
 	case v.state == flushing && first: // rule 5
 		return ruleResult{create: 1, why: ReasonRetry}
-	case (v.state == running || v.state == removing) && !known && v.stale > 0: // rule 6
+	case v.state == running && !known && v.stale > 0: // rule 6
 		n := ceilOf(float64(v.stale)/float64(v.perInstance())) - v.inProgress
 		return v.place(min(n, v.available), ReasonStale)
 	case v.state == running && known: // rule 7
 		return v.keepUp()
-	case v.state == removing && known && v.stale > 0: // rule 8
-		return v.place(v.forStale(), ReasonStale)
 	}
 	return ruleResult{why: ReasonNoDemand} // rule 9
 }
 
 // withoutRoom is rule 1.
 func (v openwhiskRules) withoutRoom() ruleResult {
-	spare := v.overProvision > 0 && v.spareRoom() > 0
-	switch {
-	case v.state == running && !spare: // rule 1a
-		return ruleResult{why: ReasonNoRoom, throttle: throttleOn, refuse: v.total() == 0}
-	case v.state == namespaceThrottled && spare: // rule 1b
-		return ruleResult{why: ReasonNoRoom, throttle: throttleOff}
+	if v.state == running { // rule 1a
+		return ruleResult{why: ReasonNoRoom, throttle: throttleOn}
 	}
 	return ruleResult{why: ReasonNoRoom} // rule 1c
 }
@@ -167,19 +127,15 @@ func (v openwhiskRules) forStale() int {
 	return min(ceilOf(float64(v.stale)/v.power()), v.stale) - v.inProgress
 }
 
-// place creates n instances, or as many as there is room for. The namespace is throttled if it
-// is what lacks room.
+// place creates n instances, or as many as there is room for. Lack of room throttles the namespace.
 func (v openwhiskRules) place(n int, why Reason) ruleResult {
-	room := v.room()
 	switch {
 	case n <= 0:
 		return ruleResult{why: ReasonEnough}
-	case n <= room:
+	case n <= v.room:
 		return ruleResult{create: n, why: why}
-	case room >= v.namespaceRoom:
-		return ruleResult{create: room, why: ReasonNoRoom, throttle: throttleOn}
 	}
-	return ruleResult{create: room, why: ReasonNoRoom}
+	return ruleResult{create: v.room, why: ReasonNoRoom, throttle: throttleOn}
 }
 
 // ceilOf rounds up, to a number whose sums do not overflow.

@@ -7,17 +7,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// asked is a question to the rules with limits of 100 and so much of it used, and with
-// work of 20 ms: five calls an instance before one is stale.
+// asked is a question to the rules with a limit of 100 and so much of it used, and with work of
+// 20 ms: five calls an instance before one is stale.
 func asked(change func(*openwhiskRules)) openwhiskRules {
 	v := openwhiskRules{
 		state: running, initialized: true, execution: 20 * time.Millisecond, staleAfter: 100 * time.Millisecond,
-		namespaceLimit: 100, actionLimit: 100,
+		room: unlimited,
 	}
-	v.namespaceRoom = unlimited
 	change(&v)
-	if v.namespaceRoom == unlimited {
-		v.namespaceRoom = v.namespaceLimit - v.total()
+	if v.room == unlimited {
+		v.room = 100 - v.total()
 	}
 	return v
 }
@@ -27,63 +26,21 @@ func TestOpenWhiskRules(t *testing.T) {
 		ask  func(*openwhiskRules)
 		want ruleResult
 	}{
-		"0a: flushing and a limit of the namespace of 0": {
-			func(v *openwhiskRules) { v.state, v.namespaceLimit, v.available = flushing, 0, 3 },
-			ruleResult{why: ReasonNoRoom},
-		},
-		"0a: flushing and a limit of the action of 0": {
-			func(v *openwhiskRules) { v.state, v.actionLimit, v.available = flushing, 0, 3 },
-			ruleResult{why: ReasonNoRoom},
-		},
-		"0b: a limit of 0 pauses, whatever the state": {
-			func(v *openwhiskRules) { v.state, v.namespaceLimit, v.available = removing, 0, 3 },
-			ruleResult{why: ReasonNoRoom, pause: true},
-		},
-		"0b: before everything else, also with instances": {
-			func(v *openwhiskRules) { v.actionLimit, v.existing, v.available, v.stale = 0, 3, 50, 50 },
-			ruleResult{why: ReasonNoRoom, pause: true},
-		},
-		"1a: no room and no instance: throttled, and what waits is refused": {
-			func(v *openwhiskRules) { v.namespaceRoom, v.available = 0, 4 },
-			ruleResult{why: ReasonNoRoom, throttle: throttleOn, refuse: true},
-		},
-		"1a: no room and an instance: throttled, and what waits may wait": {
-			func(v *openwhiskRules) { v.namespaceRoom, v.existing, v.available = 0, 1, 4 },
+		"1a: no room: throttled": {
+			func(v *openwhiskRules) { v.room, v.available = 0, 4 },
 			ruleResult{why: ReasonNoRoom, throttle: throttleOn},
 		},
 		"1a: the same for one that is on its way": {
-			func(v *openwhiskRules) { v.namespaceRoom, v.inProgress, v.available = -2, 1, 4 },
+			func(v *openwhiskRules) { v.room, v.inProgress, v.available = -2, 1, 4 },
 			ruleResult{why: ReasonNoRoom, throttle: throttleOn},
-		},
-		"1a: the action's own limit throttles the namespace too, even without calls": {
-			func(v *openwhiskRules) { v.actionLimit, v.existing = 1, 1 },
-			ruleResult{why: ReasonNoRoom, throttle: throttleOn},
-		},
-		"1a: over-provisioning that has no room either": {
-			func(v *openwhiskRules) { v.namespaceRoom, v.overProvision, v.available = -50, 1.5, 4 },
-			ruleResult{why: ReasonNoRoom, throttle: throttleOn, refuse: true},
-		},
-		"1b: throttled with instances, and over-provisioning has room": {
-			func(v *openwhiskRules) {
-				v.state, v.namespaceRoom, v.overProvision, v.existing = namespaceThrottled, 0, 1.1, 2
-			},
-			ruleResult{why: ReasonNoRoom, throttle: throttleOff},
-		},
-		"1c: running with instances, no room, and over-provisioning has some": {
-			func(v *openwhiskRules) { v.namespaceRoom, v.overProvision, v.existing, v.available = 0, 1.1, 2, 9 },
-			ruleResult{why: ReasonNoRoom},
 		},
 		"1c: throttled and no room": {
-			func(v *openwhiskRules) { v.state, v.namespaceRoom, v.available = namespaceThrottled, 0, 9 },
+			func(v *openwhiskRules) { v.state, v.room, v.available = namespaceThrottled, 0, 9 },
 			ruleResult{why: ReasonNoRoom},
 		},
 		"1c: flushing and no room": {
-			func(v *openwhiskRules) { v.state, v.namespaceRoom, v.available = flushing, 0, 9 },
+			func(v *openwhiskRules) { v.state, v.room, v.available = flushing, 0, 9 },
 			ruleResult{why: ReasonNoRoom},
-		},
-		"over-provisioning gives a function without instances its first": {
-			func(v *openwhiskRules) { v.namespaceRoom, v.overProvision, v.available = 0, 1.1, 9 },
-			ruleResult{create: 1, why: ReasonFirst},
 		},
 		"2: the first instance of a function of which nothing is known, even without calls": {
 			func(v *openwhiskRules) { v.execution, v.initialized = 0, false },
@@ -155,12 +112,6 @@ func TestOpenWhiskRules(t *testing.T) {
 			func(v *openwhiskRules) { v.execution, v.inProgress, v.available, v.stale = 0, 10, 20, 10 },
 			ruleResult{why: ReasonEnough},
 		},
-		"6: while removing too": {
-			func(v *openwhiskRules) {
-				v.state, v.execution, v.inProgress, v.available, v.stale = removing, 0, 3, 20, 10
-			},
-			ruleResult{create: 7, why: ReasonStale},
-		},
 		"7: late calls, by what an instance runs in the time, less what is on its way": {
 			func(v *openwhiskRules) { v.existing, v.inProgress, v.available, v.stale = 30, 2, 41, 41 },
 			ruleResult{create: 7, why: ReasonStale}, // ceil(41/5) - 2
@@ -209,34 +160,12 @@ func TestOpenWhiskRules(t *testing.T) {
 			func(v *openwhiskRules) { v.existing = 3 },
 			ruleResult{why: ReasonNoDemand},
 		},
-		"8: removing: late calls only": {
-			func(v *openwhiskRules) {
-				v.state, v.existing, v.inProgress, v.available, v.stale = removing, 9, 2, 90, 41
-			},
-			ruleResult{create: 7, why: ReasonStale},
-		},
-		"8: removing: nothing for fresh calls": {
-			func(v *openwhiskRules) { v.state, v.available = removing, 90 },
-			ruleResult{why: ReasonNoDemand},
-		},
-		"9: a full queue is not provided for": {
-			func(v *openwhiskRules) { v.state, v.existing, v.available, v.stale = actionThrottled, 1, 90, 90 },
-			ruleResult{why: ReasonNoDemand},
-		},
-		"9: nor an idle one": {
-			func(v *openwhiskRules) { v.state, v.available = idle, 1 },
-			ruleResult{why: ReasonNoDemand},
-		},
 		"place: the namespace's room cuts, and throttles without refusing": {
-			func(v *openwhiskRules) { v.existing, v.available, v.stale, v.namespaceRoom = 30, 41, 41, 4 },
+			func(v *openwhiskRules) { v.existing, v.available, v.stale, v.room = 30, 41, 41, 4 },
 			ruleResult{create: 4, why: ReasonNoRoom, throttle: throttleOn},
 		},
-		"place: the action's room cuts, and does not throttle": {
-			func(v *openwhiskRules) { v.existing, v.available, v.stale, v.actionLimit = 30, 41, 41, 33 },
-			ruleResult{create: 3, why: ReasonNoRoom},
-		},
 		"place: just enough room": {
-			func(v *openwhiskRules) { v.existing, v.available, v.stale, v.namespaceRoom = 30, 41, 41, 9 },
+			func(v *openwhiskRules) { v.existing, v.available, v.stale, v.room = 30, 41, 41, 9 },
 			ruleResult{create: 9, why: ReasonStale},
 		},
 	}
@@ -254,25 +183,20 @@ func TestOpenWhiskRulesNeverExceedTheRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		available := rapid.IntRange(0, 500).Draw(t, "available")
 		v := openwhiskRules{
-			state:       rapid.SampledFrom([]queueState{running, namespaceThrottled, actionThrottled, flushing, removing, idle}).Draw(t, "state"),
+			state:       rapid.SampledFrom([]queueState{running, namespaceThrottled, flushing}).Draw(t, "state"),
 			initialized: rapid.Bool().Draw(t, "initialized"),
 			existing:    rapid.IntRange(0, 60).Draw(t, "existing"), inProgress: rapid.IntRange(0, 60).Draw(t, "in progress"),
 			available: available, stale: rapid.IntRange(0, available).Draw(t, "stale"),
 			execution:  time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "execution")),
 			staleAfter: 100 * time.Millisecond, concurrency: rapid.IntRange(0, 8).Draw(t, "concurrency"),
-			namespaceLimit: rapid.IntRange(0, 200).Draw(t, "limit"), actionLimit: rapid.IntRange(0, 200).Draw(t, "action's limit"),
-			overProvision: rapid.SampledFrom([]float64{0, 1, 1.5}).Draw(t, "over-provision"),
+			room: rapid.IntRange(-50, 200).Draw(t, "room"),
 		}
-		v.namespaceRoom = v.namespaceLimit - v.total() - rapid.IntRange(0, 50).Draw(t, "others")
 		got := v.decide()
-		if got.create < 0 || got.create > max(0, v.room()) {
-			t.Fatalf("creates %d where there is room for %d", got.create, v.room())
+		if got.create < 0 || got.create > max(0, v.room) {
+			t.Fatalf("creates %d where there is room for %d", got.create, v.room)
 		}
 		if got.why == "" {
 			t.Fatal("does not say why")
-		}
-		if got.refuse && v.total() > 0 {
-			t.Fatal("refuses calls that an instance will take")
 		}
 	})
 }
