@@ -43,9 +43,9 @@ func (f Floor) ReleasesIdle() bool { return f.Planned && !f.Kept }
 // function with neither has the nil Policy.
 type Policy struct {
 	windows []schedule.Window
-	// scheduled is the minimum of the windows until that time.
-	scheduled int
-	until     time.Time
+	// scheduled is the minimum of the windows between these times of the calendar.
+	scheduled   int
+	from, until time.Time
 
 	// learns says that idle times are counted, and patterned that they show a pattern, keep.
 	learns, patterned bool
@@ -87,7 +87,9 @@ func (p *Policy) At(now, idleSince time.Time, start time.Duration) Floor {
 	if p == nil {
 		return Floor{}
 	}
-	if len(p.windows) > 0 && !now.Before(p.until) {
+	calendar := now.Round(0) // its clock may be set back
+	if len(p.windows) > 0 && (calendar.Before(p.from) || !calendar.Before(p.until)) {
+		p.from = calendar
 		p.scheduled, p.until = schedule.Floor(p.windows, now)
 	}
 	f := Floor{Scheduled: p.scheduled, Change: p.until}

@@ -56,6 +56,16 @@ func TestTheFloorIsTheHighestFloorUntilItsSoonestChange(t *testing.T) {
 	}
 }
 
+func TestAClockThatIsSetBackOpensAndClosesWindows(t *testing.T) {
+	k := New([]schedule.Window{window(t, "0 8 * * *", 2, 3)}, false, time.Minute, nil)
+	day := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct{ hour, want int }{{12, 0}, {9, 3}, {7, 0}, {8, 3}} {
+		if got := k.At(day.Add(time.Duration(tt.hour)*time.Hour), time.Time{}, time.Second).Scheduled; got != tt.want {
+			t.Errorf("at %d: at least %d, want %d", tt.hour, got, tt.want)
+		}
+	}
+}
+
 func TestAFunctionWithoutScheduleAndLearningHasNoFloor(t *testing.T) {
 	k := New(nil, false, time.Hour, nil)
 	k.CalledAfter(time.Hour)

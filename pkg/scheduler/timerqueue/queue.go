@@ -10,44 +10,60 @@ type Timer[T any] struct {
 	// Owner is what Due returns when the timer has expired.
 	Owner T
 
-	at    time.Time // with its monotonic reading, since the clock may be set back
-	index int       // in the heap, counted from 1; 0 if it is not set
+	at    time.Time // with its monotonic reading, if it has one, since the clock may be set back
+	index int       // in its heap, counted from 1; 0 if it is not set
 }
 
 // Queue has the timers that are set. Its zero value is empty.
-type Queue[T any] struct{ timers timerHeap[T] }
+type Queue[T any] struct {
+	// monotonic has the timers whose times have a monotonic reading, and wall those of a calendar.
+	// Once the clock was set back, the two have no common order.
+	monotonic, wall timerHeap[T]
+	// looked is when Due was called last, by the calendar.
+	looked time.Time
+}
 
 // Set sets a timer, in place of the time that it was set to before. The zero time stops
 // it.
 func (q *Queue[T]) Set(timer *Timer[T], at time.Time) {
-	set := timer.index > 0
-	timer.at = at
-	switch {
-	case at.IsZero() && set:
-		heap.Remove(&q.timers, timer.index-1)
-	case at.IsZero():
-	case set:
-		heap.Fix(&q.timers, timer.index-1)
-	default:
-		heap.Push(&q.timers, timer)
+	if timer.index > 0 {
+		heap.Remove(q.heapOf(timer.at), timer.index-1)
+	}
+	if timer.at = at; !at.IsZero() {
+		heap.Push(q.heapOf(at), timer)
 	}
 }
 
-// Due returns the owners of the timers that have expired, in the order of their times, and
-// stops these timers.
-func (q *Queue[T]) Due(now time.Time) []T {
-	var due []T
-	for len(q.timers) > 0 && !q.timers[0].at.After(now) {
-		due = append(due, heap.Pop(&q.timers).(*Timer[T]).Owner)
+func (q *Queue[T]) heapOf(at time.Time) *timerHeap[T] {
+	if at == at.Round(0) {
+		return &q.wall
 	}
-	return due
+	return &q.monotonic
+}
+
+// Due returns the owners of the timers that have expired, and stops these timers: first those with a
+// monotonic reading, then the others, each in the order of their times. If the clock was set back since
+// the last call, the times of a calendar may have to be computed again, so all of these have expired.
+func (q *Queue[T]) Due(now time.Time) []T {
+	calendar := now.Round(0)
+	setBack := calendar.Before(q.looked)
+	q.looked = calendar
+	return append(q.monotonic.due(now, false), q.wall.due(now, setBack)...)
 }
 
 // Len is how many are set.
-func (q *Queue[T]) Len() int { return len(q.timers) }
+func (q *Queue[T]) Len() int { return len(q.monotonic) + len(q.wall) }
 
 // timerHeap is a heap, the first time on top.
 type timerHeap[T any] []*Timer[T]
+
+// due removes the timers that have expired, or all, and returns their owners.
+func (t *timerHeap[T]) due(now time.Time, all bool) (owners []T) {
+	for len(*t) > 0 && (all || !(*t)[0].at.After(now)) {
+		owners = append(owners, heap.Pop(t).(*Timer[T]).Owner)
+	}
+	return owners
+}
 
 func (t timerHeap[T]) Len() int           { return len(t) }
 func (t timerHeap[T]) Less(i, j int) bool { return t[i].at.Before(t[j].at) }

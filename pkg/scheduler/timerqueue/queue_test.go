@@ -80,3 +80,23 @@ func TestAClockThatIsSetBackDelaysNoTimer(t *testing.T) {
 		t.Errorf("due are %v", due)
 	}
 }
+
+// A time of a calendar, such as the start of a window, was computed by the clock as it was, and lies
+// before timers that will expire sooner.
+func TestAClockThatIsSetBackReordersTimers(t *testing.T) {
+	now := time.Now()
+	back := setBack(now, 3600)
+	var timers Queue[string]
+	timers.Set(&Timer[string]{Owner: "soon"}, now.Add(time.Minute))
+	timers.Set(&Timer[string]{Owner: "window"}, now.Add(10*time.Minute).Round(0))
+	if due := timers.Due(now); len(due) > 0 {
+		t.Fatalf("due are %v", due)
+	}
+	if due := timers.Due(back); !slices.Equal(due, []string{"window"}) {
+		t.Errorf("due are %v, want what goes by the calendar", due)
+	}
+	timers.Set(&Timer[string]{Owner: "window"}, back.Add(30*time.Minute).Round(0))
+	if due := timers.Due(back.Add(time.Minute)); !slices.Equal(due, []string{"soon"}) {
+		t.Errorf("due are %v, want the one whose minute is over", due)
+	}
+}
