@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -103,22 +102,6 @@ type LaunchResult struct {
 	// NoRoom explains, if fewer than wanted were launched for lack of room, why no node has
 	// room, in less than 1 KiB.
 	NoRoom string
-}
-
-// Launch launches up to n instances of a function on the present nodes, and returns at once.
-func (p *Provisioner) Launch(fn *v1alpha1.Function, term invocation.Term, n int) LaunchResult {
-	site, want := placement.NewSite(p.Candidates(fn)), p.Requests(fn)
-	var launched LaunchResult
-	launched.Keys = p.LaunchOn(fn, term, n, func() (string, bool) {
-		node, ok := site.Pick(want, mathrand.IntN)
-		if !ok {
-			launched.NoRoom = site.Explain(want)
-			return "", false
-		}
-		site.Request(node, want)
-		return node, true
-	})
-	return launched
 }
 
 // LaunchOn launches up to n instances of a function, each on the node that place returns, and

@@ -32,10 +32,7 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	w, functions := benchHarness(b, 1, minInstances(int32(instances)))
 	w.register(functions)
 	c := &population{harness: w, f: w.scheduler.lookup(string(functions[0].UID)), gateway: &offerStream{gateway: "g:1"}}
-	launched := w.instances.Launch(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)))
-	if launched.NoRoom != "" {
-		b.Fatal(launched.NoRoom)
-	}
+	w.instances.LaunchOn(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)), func() (string, bool) { return "n", true })
 	all := w.instances.Instances(c.f.uid)
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
 	for _, in := range all {

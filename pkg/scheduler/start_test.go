@@ -151,7 +151,7 @@ func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
 		// Its start was launched before, and its end is heard of after.
-		key := w.instances.Launch(fn, invocation.Term{Epoch: 7}, 1).Keys[0]
+		key := w.instances.LaunchOn(fn, invocation.Term{Epoch: 7}, 1, func() (string, bool) { return "n", true })[0]
 		w.runtime.end(key, "exited with status 3")
 		w.after(0)
 		if w.instances.Observe(string(fn.UID)).Failing {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,11 +147,13 @@ func (w *scaleCluster) lives(ctx context.Context, epoch uint64) (creates, writes
 func (w *scaleCluster) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
 	keys := make([]provisioner.Key, 0, w.options.instances)
 	for i := range w.options.instances {
-		launched := s.Launch(w.functions[i%len(w.functions)], invocation.Term{Epoch: epoch}, 1)
-		if len(launched.Keys) != 1 {
-			return keys, fmt.Errorf("instance %d cannot be launched: %s", i, launched.NoRoom)
+		fn := w.functions[i%len(w.functions)]
+		site, want := placement.NewSite(s.Candidates(fn)), s.Requests(fn)
+		launched := s.LaunchOn(fn, invocation.Term{Epoch: epoch}, 1, func() (string, bool) { return site.Pick(want, rand.IntN) })
+		if len(launched) != 1 {
+			return keys, fmt.Errorf("instance %d cannot be launched: %s", i, site.Explain(want))
 		}
-		keys = append(keys, launched.Keys...)
+		keys = append(keys, launched...)
 	}
 	return keys, nil
 }

@@ -98,7 +98,7 @@ func TestM4APodThatCameAfterTheTakeoverIsJudged(t *testing.T) {
 func TestM4APodThatGoesWithoutAnEventIsForgotten(t *testing.T) {
 	provide(t, func(th *harness, p *provisioner.Provisioner, look func(...*v1alpha1.Function) (int, int)) {
 		f := testFunction("hello")
-		p.Launch(f, invocation.Term{Epoch: 1}, 2)
+		p.LaunchOn(f, invocation.Term{Epoch: 1}, 2, func() (string, bool) { return "node-1", true })
 		synctest.Wait()
 		lost := p.Instances(string(f.UID))[0]
 		pod := th.pod(f, lost.CID)
@@ -129,7 +129,7 @@ func TestNothingIsMendedOfALifeThatGoesAsItShould(t *testing.T) {
 				}
 			}
 		}
-		p.Launch(f, invocation.Term{Epoch: 1}, 2)
+		p.LaunchOn(f, invocation.Term{Epoch: 1}, 2, func() (string, bool) { return "node-1", true })
 		healthy("launched")
 		in := p.Instances(string(f.UID))
 		th.report(th.pod(f, in[0].CID))
