@@ -99,8 +99,8 @@ func authoredFiles(manifests []manifest) []string {
 
 // behindLinks is the path by which a watch names a file.
 func behindLinks(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
 	}
 	return path
 }
