@@ -115,6 +115,7 @@ func TestReportsOfInstancesThatWereDroppedDoNotCountAgain(t *testing.T) {
 		a := w.ready(w.started(fn, 1)[0])
 		a.tells(&agentwire.AgentReport{Calls: 10, CpuNs: 1e9, ResidentBytes: 100})
 		w.runtime.fail(a.key, v1alpha1.ReasonNodeLost, "the node n was lost")
+		synctest.Wait() // otherwise the report may come first
 		a.tells(&agentwire.AgentReport{Calls: 12, CpuNs: 2e9, ResidentBytes: 100})
 		w.expectAgents(map[string]float64{
 			"windlass_agent_calls_total": 10, "windlass_agent_calls_broken_total": 0, "windlass_agent_claims_refused_total": 0,
