@@ -257,7 +257,7 @@ var _ = Describe("The windlass command", func() {
 		Expect(processesOf(binaries)).To(BeEmpty())
 		_, errs, code := c.run("list")
 		Expect(code).To(Equal(3))
-		Expect(errs).To(ContainSubstring("windlass up"))
+		Expect(errs).To(ContainSubstring(" up, or name its folder"))
 	})
 
 	It("leaves no process when it is killed, and starts again", func() {
