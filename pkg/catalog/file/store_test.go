@@ -96,7 +96,8 @@ func TestApplyGivesAFunctionItsIdentity(t *testing.T) {
 		}
 
 		<-time.After(time.Hour) // The clock is the bubble's.
-		if diff := cmp.Diff(first, apply(t, s, given, Unchanged)); diff != "" { // a copy, if the first is no longer held
+		// What is no longer held is a copy of the first.
+		if diff := cmp.Diff(first, apply(t, s, given, Unchanged)); diff != "" {
 			t.Errorf("an unchanged function was replaced (-first +again):\n%s", diff)
 		}
 

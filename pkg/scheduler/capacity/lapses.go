@@ -64,8 +64,8 @@ func (l lapses) notTaken(of Beneficiary) {
 	}
 }
 
-// forget drops those after which nothing has lapsed for long.
-func (l lapses) forget(now time.Time) {
+// dropOld drops those after which nothing has lapsed for long.
+func (l lapses) dropOld(now time.Time) {
 	maps.DeleteFunc(l, func(_ Beneficiary, last lapse) bool { return now.Sub(later(last.at, last.until)) > maxRoomWait })
 }
 

@@ -49,8 +49,8 @@ func (m *nodeMoves) beginTick(now time.Time, tick time.Duration) (forgot bool) {
 
 const maxMissedTicks = 10
 
-// look compares the nodes of a Where with how they were.
-func (m *nodeMoves) look(where string, nodes []placement.Node, now time.Time, tick time.Duration) {
+// compareAll compares the nodes of a Where with how they were.
+func (m *nodeMoves) compareAll(where string, nodes []placement.Node, now time.Time, tick time.Duration) {
 	at, since := m.wheres[where], now.Add(-tick)
 	if at == nil {
 		at = &whereMoves{nodes: make(map[string]time.Time)}
@@ -103,7 +103,7 @@ func (p *Planner) observeMoves(where string, now time.Time) {
 		return
 	}
 	at.observed = true
-	p.moves.look(where, at.Nodes(), now, p.config.Tick)
+	p.moves.compareAll(where, at.Nodes(), now, p.config.Tick)
 }
 
 // quietFor is for how long nothing has changed on the nodes that could hold an instance of a

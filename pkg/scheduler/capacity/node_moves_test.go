@@ -18,7 +18,7 @@ func TestWhatMovesOnANode(t *testing.T) {
 	var m nodeMoves
 	look := func(ticks int, n placement.Node) {
 		m.beginTick(at(ticks), tick)
-		m.look("", []placement.Node{n}, at(ticks), tick)
+		m.compareAll("", []placement.Node{n}, at(ticks), tick)
 	}
 	expect := func(what string, want time.Time) {
 		t.Helper()

@@ -139,7 +139,7 @@ func (b *nodeUsage) markLeaving(in *Idle, now time.Time) {
 
 // expireReservations drops evicted instances whose time is over, and lapsed reservations.
 func (b *nodeUsage) expireReservations(now time.Time) {
-	b.lapses.forget(now)
+	b.lapses.dropOld(now)
 	clear(b.freed)
 	for key, l := range b.leaving {
 		if now.After(l.until) {

@@ -48,7 +48,7 @@ func (q *Queue[T]) Due(now time.Time) []T {
 	calendar := now.Round(0)
 	setBack := calendar.Before(q.looked)
 	q.looked = calendar
-	return append(q.monotonic.due(now, false), q.wall.due(now, setBack)...)
+	return append(q.monotonic.takeExpired(now, false), q.wall.takeExpired(now, setBack)...)
 }
 
 // Len is how many are set.
@@ -57,8 +57,8 @@ func (q *Queue[T]) Len() int { return len(q.monotonic) + len(q.wall) }
 // timerHeap is a heap, the first time on top.
 type timerHeap[T any] []*Timer[T]
 
-// due removes the timers that have expired, or all, and returns their owners.
-func (t *timerHeap[T]) due(now time.Time, all bool) (owners []T) {
+// takeExpired removes the timers that have expired, or all, and returns their owners.
+func (t *timerHeap[T]) takeExpired(now time.Time, all bool) (owners []T) {
 	for len(*t) > 0 && (all || !(*t)[0].at.After(now)) {
 		owners = append(owners, heap.Pop(t).(*Timer[T]).Owner)
 	}
