@@ -207,16 +207,7 @@ func BenchmarkTickOfFullNodes(b *testing.B) {
 			}
 		}
 		w.runtime.forget()
-		list := make([]*v1alpha1.Function, functions)
-		for i := range list {
-			list[i] = newTestFunction("f" + strconv.Itoa(i))
-		}
-		w.register(list)
-		stream := &offerStream{gateway: "g:1"}
-		for n, fn := range list {
-			id := idOf(n)
-			w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
-		}
+		w.offerOneOfEach(functions)
 		w.scheduler.tick()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -236,16 +227,8 @@ func BenchmarkTickOfFullNodes(b *testing.B) {
 	b.Run("idle, and told to go", func(b *testing.B) { measure(b, idle, time.Nanosecond) })
 }
 
-// BenchmarkTickOfBusyNodes is one tick with 2,000 functions of one shape that have calls, on 1,000 full
-// nodes whose instances say that they are busy.
-func BenchmarkTickOfBusyNodes(b *testing.B) {
-	const nodes, functions = 1000, 2000
-	config := defaults()
-	config.node, config.nodes, config.CreateRate, config.NoRoomPatience = 50, nodes, 0, time.Hour
-	w := newHarness(b, config)
-	for _, n := range w.instances.Nodes() {
-		w.scheduler.busyNodes.hear(n.Name, true)
-	}
+// offerOneOfEach registers so many functions of one shape, and offers a call of each.
+func (w *harness) offerOneOfEach(functions int) {
 	list := make([]*v1alpha1.Function, functions)
 	for i := range list {
 		list[i] = newTestFunction("f" + strconv.Itoa(i))
@@ -256,6 +239,19 @@ func BenchmarkTickOfBusyNodes(b *testing.B) {
 		id := idOf(n)
 		w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
 	}
+}
+
+// BenchmarkTickOfBusyNodes is one tick with 2,000 functions of one shape that have calls, on 1,000 full
+// nodes whose instances say that they are busy.
+func BenchmarkTickOfBusyNodes(b *testing.B) {
+	const nodes, functions = 1000, 2000
+	config := defaults()
+	config.node, config.nodes, config.CreateRate, config.NoRoomPatience = 50, nodes, 0, time.Hour
+	w := newHarness(b, config)
+	for _, n := range w.instances.Nodes() {
+		w.scheduler.busyNodes.hear(n.Name, true)
+	}
+	w.offerOneOfEach(functions)
 	w.scheduler.tick()
 	b.ReportAllocs()
 	for b.Loop() {

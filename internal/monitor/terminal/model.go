@@ -228,7 +228,8 @@ func (m *model) move(msg tea.KeyPressMsg) {
 	m.cursor = functions[min(max(i, 0), len(functions)-1)].Key()
 }
 
-// moved is where a key leads from a line of a table with so many lines on a page. It may be outside of it.
+// moved is the line of a table to which a key moves from another one, with so many lines on a page. It may
+// lie outside of the table.
 func (m *model) moved(msg tea.KeyPressMsg, from, page int) int {
 	switch {
 	case key.Matches(msg, m.keys.up):

@@ -191,8 +191,9 @@ func (d *Decided) Wanted() int {
 	return d.Decision.Create
 }
 
-// Missing is how many instances are missing after so many launches. What the decider left out for lack
-// of room counts, within the maximum, so that spare instances make room for all of it at once.
+// Missing is how many instances the function still needs after so many launches. A decider that sees no
+// room asks for fewer than it requires. Missing counts all of them, within the maximum, so that spare
+// instances make room for all at once.
 func (d *Decided) Missing(launched int) int {
 	wanted := d.Wanted()
 	if d.Decision.Why == autoscaler.ReasonNoRoom && d.Snapshot.Waiting() > 0 {
