@@ -45,9 +45,8 @@ type asking struct {
 	cid           invocation.CID
 	credits, loan int
 	loans         lendings
-	// pulls says that it has pulled, busy that its node is, and awaits is the ticket that waits there for a core.
+	// pulls says that it has pulled, and busy that its node is.
 	pulls, busy bool
-	awaits      invocation.ID
 	// idle says that it runs nothing by its loans, as far as it says.
 	idle bool
 }
@@ -107,8 +106,25 @@ func (k *tickets) answered(e *core.Pulled, now time.Time) {
 			k.done(e.CID, d.ID)
 		}
 	}
-	if e.Wants && !k.core.Draining(e.CID) {
+	if !e.Wants {
+		return
+	}
+	k.awaits(e.CID, e.Awaits, now) // also of one that drains
+	if !k.core.Draining(e.CID) {
 		k.pulled(e, now)
+	}
+}
+
+// awaits notes which of the tickets that an instance holds waits there for a core.
+func (k *tickets) awaits(cid invocation.CID, awaited invocation.ID, now time.Time) {
+	for id, t := range k.kept {
+		if t.holder != cid {
+			continue
+		}
+		if t.awaitsCore && id != awaited {
+			t.handed = now // its claim follows
+		}
+		t.awaitsCore = id == awaited
 	}
 }
 
@@ -190,15 +206,7 @@ func (k *tickets) cancelled(id invocation.ID) {
 // pulled notes that an instance asks for tickets, and what it has lent.
 func (k *tickets) pulled(e *core.Pulled, now time.Time) {
 	a := k.asks(e.CID)
-	for id, t := range k.kept {
-		if t.holder == e.CID {
-			if t.awaitsCore && e.Awaits != id {
-				t.handed = now // its claim follows
-			}
-			t.awaitsCore = e.Awaits == id
-		}
-	}
-	a.pulls, a.busy, a.awaits = true, e.NodeBusy, e.Awaits
+	a.pulls, a.busy = true, e.NodeBusy
 	room := k.capacity - a.credits - k.holds(e.CID)
 	a.loan = a.loans.replace(e.Loans, room)
 	a.loans.comeBack(e.Credits, now)
@@ -240,7 +248,7 @@ func (k *tickets) holds(cid invocation.CID) (n int) {
 func (k *tickets) handed(cid invocation.CID, t invocation.Ticket, now time.Time) {
 	a, e := k.asks(cid), k.kept[t.ID]
 	inOrder := !now.Before(k.avoiding)
-	view, rebinds := k.core.View(now), k.rebinds(e, t.ID, a.busy)
+	view, rebinds := k.core.View(now), e.rebinds(a.busy)
 	switch {
 	case e == nil || e.cancelled || e.holder != "" && !rebinds:
 		k.broken(t.ID, RuleOnlyWhatWaits)
@@ -267,10 +275,9 @@ func (k *tickets) mayLend(e *core.HandOut) {
 }
 
 // rebinds tells whether a ticket that an instance holds may go to another one, too: once, from an
-// instance that waits for a core, to a calm node.
-func (k *tickets) rebinds(e *kept, id invocation.ID, busy bool) bool {
-	return e != nil && e.holder != "" && !e.rebound && !busy &&
-		slices.ContainsFunc(k.asking, func(a asking) bool { return a.cid == e.holder && a.awaits == id })
+// instance that waits for a core, to a calm node. e may be nil.
+func (e *kept) rebinds(busy bool) bool {
+	return e != nil && e.holder != "" && !e.rebound && !busy && e.awaitsCore
 }
 
 // done notes that an instance has finished with a ticket.
