@@ -73,9 +73,10 @@ pictures: build examples ## Draw the pictures of windlass top and the status pag
 # In CI a test that fails is tried once more, unless many do or there was a data race,
 # and the summary names it. At the end of both is which tests were skipped, and why. The
 # end-to-end tests take six minutes with the race detector, and twice as long on a busy machine.
+# There go vet is left to verify, since the linter includes it.
 # $(call gotest,FLAGS,PACKAGES)
 gotest = $(if $(RACE),,echo 'The race detector is left out.' &&) $(if $(CI), \
-  $(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages '$(2)' -- $(RACE) -shuffle=on -timeout 20m $(1), \
+  $(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages '$(2)' -- $(RACE) -vet=off -shuffle=on -timeout 20m $(1), \
   go test -json $(RACE) -shuffle=on -timeout 20m $(1) $(2) | go run ./internal/testreport)
 
 # $(call tagged,TAG) are the packages with tests that need more than Go.
@@ -86,7 +87,10 @@ tagged = $(shell grep -rl --include='*_test.go' '^//go:build $(1)$$' cmd interna
 single = ./internal/archtest ./internal/doccheck/... ./internal/sim/... ./test/chart \
   ./pkg/autoscaler/... ./pkg/gateway/core ./pkg/nodeagent/callorder ./pkg/nodeagent/colocate ./pkg/podagent/core \
   ./pkg/queue/... ./pkg/rollout ./pkg/scheduler/core
-others = $(filter-out $(shell go list $(single)),$(shell go list ./...))
+others = $(slowest) $(filter-out $(slowest) $(shell go list $(single)),$(shell go list ./...))
+
+# Packages whose tests take minutes come first, so that the others run beside them.
+slowest = $(shell go list ./test/e2e ./test/attacks ./pkg/scheduler ./pkg/gateway)
 
 .PHONY: test
 test: $(if $(CI),tools) ## Run all tests that need Go only; RACE= leaves the race detector out
