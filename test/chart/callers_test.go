@@ -61,3 +61,14 @@ func TestThePolicyFollowsValues(t *testing.T) {
 		t.Errorf("without values it is %+v", policy)
 	}
 }
+
+// The namespace default is one like others, though tenancy.default is for all.
+func TestTheNamespaceDefaultHasLimitsOfItsOwn(t *testing.T) {
+	policy, files := policyOf(t, render(t, "--set", "tenancy.namespaces.default.requestsPerSecond=5,tenancy.namespaces.default.hosts={shop.example.com}"))
+	if !reflect.DeepEqual(policy.Tenancy.Default, auth.Tenant{}) || *policy.Tenancy.Namespaces["default"].RequestsPerSecond != 5 {
+		t.Errorf("namespaces may use\n%s", files["policy.yaml"])
+	}
+	if policy.Permits("other", "shop.example.com") || !policy.Permits("default", "shop.example.com") {
+		t.Errorf("a host of the namespace default is not for it alone\n%s", files["policy.yaml"])
+	}
+}
