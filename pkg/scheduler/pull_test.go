@@ -191,7 +191,7 @@ func TestLostInstancesTicketGoesOnAndOneReplacementComes(t *testing.T) {
 		w.ticks(5)
 		w.started(fn, 1)
 		w.expectLog("launched instances", "ReplaceLost", "launched=1")
-		w.expectLog("an instance is gone", "lost=true", "killed")
+		w.expectLog("an instance is gone", "lost=true", "code=StartFailed", "killed")
 	})
 }
 

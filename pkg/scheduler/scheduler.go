@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -271,7 +272,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		s.deps.Instances.Forget(key.FunctionUID)
 		return
 	}
-	s.deps.Log.Warn("an instance did not start", "function", f.about().key.String(), "cid", key.CID, "reason", why.Reason)
+	s.deps.Log.Warn("an instance did not start", "function", f.about().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
 	s.failStart(f, key, why)
 	f.dropInstance(key.CID)
 	now := s.deps.Now()
@@ -322,15 +323,15 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	}
 	s.notifyEnd(key, why)
 	f.dropInstance(key.CID)
-	level := s.deps.Log.Info
+	log, level := s.deps.Log.With("function", f.about().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
 	if lost {
-		level = s.deps.Log.Warn
+		log, level = log.With("code", why.Code), slog.LevelWarn
 		f.recordFailure(why, s.deps.Now())
 		inEvent := why
 		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
 		f.recordEvent(functionEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
 	}
-	level("an instance is gone", "function", f.about().key.String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
+	log.Log(context.Background(), level, "an instance is gone", "reason", why.Reason)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if lost {

@@ -35,7 +35,7 @@ func TestFunctionThatDoesNotStart(t *testing.T) {
 				t.Errorf("%q does not say %q", r.GetDetail(), part)
 			}
 		}
-		w.expectLog("an instance did not start", "nothing listens on port 4242")
+		w.expectLog("an instance did not start", "code=StartFailed", "nothing listens on port 4242")
 		// 3. For a while, calls are refused at once.
 		backoff := time.Duration(r.GetRetryAfterNs())
 		if backoff != time.Second {
@@ -224,6 +224,7 @@ func callersWait(t *testing.T, reason string) {
 			}
 			w.after(8 * time.Second)
 		}
+		w.expectLog("an instance did not start", "code="+reason, "connection refused")
 		g.offer(fn, 2)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		if news, _ := w.scheduler.lookup(string(fn.UID)).stats.events.since(0, time.Time{}); len(news) != 0 {
