@@ -59,6 +59,9 @@ func (c *creator) assign(ctx context.Context, in *instance, spec provisioner.Ins
 	result := resultTaken
 	if !assigned {
 		result = resultRefused
+		if err != nil {
+			result = refusalOf(err, in.pod.namespace).result()
+		}
 		c.log.Warn("a spare instance could not be taken", "pod", in.pod.name, "namespace", in.pod.namespace, "err", err)
 	}
 	c.metrics.creations.WithLabelValues(result).Inc()

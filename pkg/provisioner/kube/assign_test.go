@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -142,6 +143,9 @@ func TestASpareInstanceThatCannotBeTakenIsDeleted(t *testing.T) {
 				}
 				if len(th.deleted) == 0 || *th.deleted[0].Preconditions.UID != pod.UID {
 					t.Errorf("deletions: %+v", th.deleted)
+				}
+				if n := testutil.ToFloat64(th.creator.metrics.creations.WithLabelValues("unavailable")); name == "no answer" && n != 1 {
+					t.Errorf("%v requests count as unavailable", n)
 				}
 				// It is nobody's: neither the pool nor the function is told of its end.
 				th.noExit()

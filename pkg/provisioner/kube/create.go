@@ -187,7 +187,7 @@ func (c *creator) retryOrFail(in *instance, err error) {
 		now := time.Now()
 		again := now.Add(max(why.delay, retryDelay(in.attempts, 2*time.Second)))
 		if !why.transient || in.stopping || again.Sub(in.firstAttempt) > retryWindow {
-			c.metrics.creations.WithLabelValues(resultRefused).Inc()
+			c.metrics.creations.WithLabelValues(why.result()).Inc()
 			if in.mayExist {
 				c.registry.deletePod(in, new(brokenGrace))
 			}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -280,6 +281,11 @@ func TestCreationsAreTriedAgainForAWhile(t *testing.T) {
 			if n := th.count("create"); n < 4 || n > 12 {
 				t.Errorf("%d attempts in %v", n, retryWindow)
 			}
+			for result, want := range map[string]float64{"unavailable": 1, "refused": 0} {
+				if n := testutil.ToFloat64(th.creator.metrics.creations.WithLabelValues(result)); n != want {
+					t.Errorf("%v requests count as %s, want %v", n, result, want)
+				}
+			}
 		})
 	})
 }
@@ -368,6 +374,22 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 		}
 		if th.pod(f, "c-1") != nil {
 			t.Error("the pod is still there")
+		}
+	})
+}
+
+func TestAPodThatTheClusterDoesNotWantIsRefused(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		th.fail = func(verb string, _ int) error {
+			if verb == "create" {
+				return apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("no"))
+			}
+			return nil
+		}
+		th.start(testFunction("hello"), "c-1")
+		th.exit()
+		if n := testutil.ToFloat64(th.creator.metrics.creations.WithLabelValues("refused")); n != 1 {
+			t.Errorf("%v requests count as refused, want 1", n)
 		}
 	})
 }

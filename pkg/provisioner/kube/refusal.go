@@ -51,6 +51,14 @@ func refusalOf(err error, namespace string) refusal {
 	return r
 }
 
+// result is what a request that is not tried again counts as.
+func (r refusal) result() string {
+	if r.code == v1alpha1.ReasonClusterUnavailable {
+		return resultUnavailable
+	}
+	return resultRefused
+}
+
 // mayHaveCreated reports whether a request that ended with an error may have created what it asked
 // for: it had a connection, and the API did not turn it away unread.
 func mayHaveCreated(err error) bool {
