@@ -1,21 +1,18 @@
 package scheduler
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/windlass-dev/windlass/internal/metric"
-)
+import "github.com/windlass-dev/windlass/internal/metric"
 
 // Metrics declares the metrics of a scheduler.
 var Metrics metric.Set
 
-// The bounds of histograms, in seconds.
+// The bounds of histograms, in seconds. What alerts and dashboards compare quantiles with is among
+// them: between two bounds a quantile is a guess.
 var (
-	tickBuckets = prometheus.ExponentialBuckets(0.00001, 4, 9)
-	lagBuckets  = prometheus.ExponentialBuckets(0.0001, 4, 9)
+	tickBuckets = []float64{0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}
+	lagBuckets  = []float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 	// startBuckets reach from the start of a spare instance to the longest useful startup
 	// timeout.
-	startBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+	startBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300}
 )
 
 // Calls and instances of a function.
