@@ -47,7 +47,7 @@ func Read(paths ...string) ([]Rule, error) {
 
 var (
 	fields  = regexp.MustCompile(`(?m)^(\s*(?:for|interval): )(\d+)(ms|s|m|h)$`)
-	windows = regexp.MustCompile(`(\[)(\d+)(ms|s|m|h)(?:\])`)
+	windows = regexp.MustCompile(`(\[|\boffset )(\d+)(ms|s|m|h)(\]|\b)`)
 )
 
 var units = map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour}
@@ -92,7 +92,7 @@ func Shorten(text string, factor float64, shortest time.Duration) string {
 	})
 	return windows.ReplaceAllStringFunc(text, func(window string) string {
 		part := windows.FindStringSubmatch(window)
-		return "[" + shortened(part[2], part[3], factor, shortest) + "]"
+		return part[1] + shortened(part[2], part[3], factor, shortest) + part[4]
 	})
 }
 

@@ -21,7 +21,7 @@ const file = `groups:
         annotations:
           summary: 'for 15m, {{ with query "increase(a_total[1h])" }}{{ end }}'
       - record: a:rate
-        expr: rate(a_total{x="[5x]"}[2s])
+        expr: rate(a_total{x="[5x]"}[2s]) and a offset 10m
 `
 
 const short = `groups:
@@ -36,7 +36,7 @@ const short = `groups:
         annotations:
           summary: 'for 15m, {{ with query "increase(a_total[180000ms])" }}{{ end }}'
       - record: a:rate
-        expr: rate(a_total{x="[5x]"}[2000ms])
+        expr: rate(a_total{x="[5x]"}[2000ms]) and a offset 30000ms
 `
 
 func TestTimesAreShortenedAndNothingElse(t *testing.T) {
