@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 	"github.com/windlass-dev/windlass/test/monitoring/rulefile"
 )
 
@@ -138,6 +139,25 @@ func TestSeriesAreQuietWithAllTheirParts(t *testing.T) {
 	} {
 		if got := q.allows(name); got != want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A text that prints the wrong label of a node must not pass for the right one.
+func TestAScenarioKnowsTheNodeFromItsAgent(t *testing.T) {
+	values := map[string]string{}
+	for label, value := range nodeTarget().Labels {
+		if other, twice := values[value]; twice {
+			t.Errorf("the labels %s and %s of the node are both %s", label, other, value)
+		}
+		values[value] = label
+	}
+	all := functionScenarios()
+	busy := all[slices.IndexFunc(all, func(s scenario) bool { return s.alert == "WindlassNodeBusyLong" })]
+	for summary, want := range map[string]bool{"Node " + nodeTarget().Labels["node"] + " has been busy.": true, "Node " + nodeTarget().Labels["pod"] + " has been busy.": false} {
+		a := &prometheus.Alert{Annotations: map[string]string{"summary": summary}}
+		if err := busy.checkSummary(a); (err == nil) != want {
+			t.Errorf("%q is right: %t, want %t", summary, err == nil, want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 )
 
-// busyNode is a windlass up that orders calls, which Prometheus watches beside the lab: clusters
-// have no node agents yet.
+// busyNode is a windlass up that orders calls, which Prometheus watches beside the lab, as the node
+// agent of a cluster: the lab has none.
 type busyNode struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -99,8 +99,11 @@ func (n *busyNode) close() {
 
 func (n *busyNode) signal(signal syscall.Signal) { _ = n.cmd.Process.Signal(signal) }
 
+// nodeName is what Prometheus calls the node.
+const nodeName = "node-1"
+
 func nodeTarget() prometheus.Target {
-	return prometheus.Target{Addr: nodeOpsListen, Labels: map[string]string{"namespace": "local", "pod": "local", "component": "local", "node": "local"}}
+	return prometheus.Target{Addr: nodeOpsListen, Labels: map[string]string{"namespace": "local", "pod": "windlass-node-x7k2p", "component": "node", "node": nodeName}}
 }
 
 // nodeCallers is how many call it: more than a machine of a few cores can compute for at a time.

@@ -3,8 +3,8 @@
 //
 // First it replays the load of windlass demo on this machine and asks everything
 // that dashboards, recording rules and runbooks ask. Then it puts the lab of package
-// test/lab together, and beside it a windlass up that orders calls, as no cluster does
-// yet. It brings each alert about by its real condition, takes the
+// test/lab together, and beside it a windlass up that orders calls, for the node agent
+// that the lab lacks. It brings each alert about by its real condition, takes the
 // condition away, and waits for the alert to fire and to resolve; in passing, what
 // was empty in the demo has to get data. In the end every query has had data
 // somewhere, every series that is named has existed, and every alert has fired and

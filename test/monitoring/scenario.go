@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 )
 
 // scenario brings an alert about by its real condition.
@@ -18,6 +20,16 @@ type scenario struct {
 	// cause makes the condition and returns what takes it away. The function
 	// stays.
 	cause func(ctx context.Context, w *harness, function string) (undo func() error, err error)
+	// says is a part of the alert's summary.
+	says string
+}
+
+// checkSummary returns an error if the alert does not say what it is about.
+func (s scenario) checkSummary(a *prometheus.Alert) error {
+	if summary := a.Annotations["summary"]; !strings.Contains(summary, s.says) {
+		return fmt.Errorf("its summary is %q, without %q", summary, s.says)
+	}
+	return nil
 }
 
 // Bounds of a scenario, within which an alert fires, and resolves, or never.
@@ -73,11 +85,12 @@ func (s scenario) fires(ctx context.Context, w *harness, began time.Time) (time.
 		a, err := w.fires(limit, s.alert, s.function)
 		if a != nil {
 			w.say("%-26s says: %s", s.alert, a.Annotations["description"])
+			return true, s.checkSummary(a)
 		}
-		return a != nil, err
+		return false, err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("it has not fired within %v: %w", firesWithin, err)
+		return 0, fmt.Errorf("it has not fired as it should within %v: %w", firesWithin, err)
 	}
 	return time.Since(began), nil
 }

@@ -26,14 +26,14 @@ import (
 // componentScenarios are alerts of gateways, schedulers and a node agent.
 func componentScenarios() []scenario {
 	return []scenario{
-		{"WindlassGatewaySaturated", "held", gatewaysAreFull},
-		{"WindlassClaimRefusals", "", claimsOfOthers},
-		{"WindlassTickLag", "", schedulerStutters},
-		{"WindlassOwnershipUnconfirmed", "", withoutEtcd},
-		{"WindlassOwnershipFlapping", "", schedulersRestart},
-		{"WindlassCertificateExpiry", "", certificatesEnd},
-		{"WindlassClusterUnavailable", "unreplaced", withoutAPI},
-		{"WindlassNodeAgentFailOpen", "", nodeAgentStutters},
+		{alert: "WindlassGatewaySaturated", function: "held", cause: gatewaysAreFull},
+		{alert: "WindlassClaimRefusals", cause: claimsOfOthers},
+		{alert: "WindlassTickLag", cause: schedulerStutters},
+		{alert: "WindlassOwnershipUnconfirmed", cause: withoutEtcd},
+		{alert: "WindlassOwnershipFlapping", cause: schedulersRestart},
+		{alert: "WindlassCertificateExpiry", cause: certificatesEnd},
+		{alert: "WindlassClusterUnavailable", function: "unreplaced", cause: withoutAPI},
+		{alert: "WindlassNodeAgentFailOpen", cause: nodeAgentStutters},
 	}
 }
 

@@ -30,13 +30,13 @@ func (w *harness) standing(ctx context.Context) (stop func(), err error) {
 // functionScenarios are alerts that name a function, and one that takes as long as all of them.
 func functionScenarios() []scenario {
 	return []scenario{
-		{"WindlassQueueNotDraining", "queue", calledTooMuch},
-		{"WindlassColdStartSlow", "slow", startsSlowly},
-		{"WindlassProvisionFailing", "failing", neverStarts},
-		{"WindlassInstancesLost", "exiting", exitsInCalls},
-		{"WindlassNoCapacity", "huge", fitsNowhere},
-		{"WindlassAgentSilent", "silent", agentStandsStill},
-		{"WindlassNodeBusyLong", "", nodeIsBusy},
+		{alert: "WindlassQueueNotDraining", function: "queue", cause: calledTooMuch},
+		{alert: "WindlassColdStartSlow", function: "slow", cause: startsSlowly},
+		{alert: "WindlassProvisionFailing", function: "failing", cause: neverStarts},
+		{alert: "WindlassInstancesLost", function: "exiting", cause: exitsInCalls},
+		{alert: "WindlassNoCapacity", function: "huge", cause: fitsNowhere},
+		{alert: "WindlassAgentSilent", function: "silent", cause: agentStandsStill},
+		{alert: "WindlassNodeBusyLong", cause: nodeIsBusy, says: " " + nodeName + " "},
 	}
 }
 
