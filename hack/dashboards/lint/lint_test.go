@@ -95,6 +95,27 @@ func TestNumbersOfOneTitleMeanTheSame(t *testing.T) {
 	}
 }
 
+// What a panel does not name of a call's time counts as what Windlass costs.
+func TestPhasesThatWindlassDoesNotCostAreNamed(t *testing.T) {
+	panels := 0
+	for _, d := range dashboards(t) {
+		for _, p := range d.Charts() {
+			if len(p.Targets) == 0 || !strings.Contains(p.Targets[0].Expr, "sum by (phase) (rate(windlass_gateway_phase_seconds_total") {
+				continue
+			}
+			panels++
+			for _, phase := range []string{"*queue*", "*core*", "*execute*"} {
+				if !strings.Contains(p.Description, phase) {
+					t.Errorf("%s, %s: the description does not say what %s is", d.Title, p.Title, phase)
+				}
+			}
+		}
+	}
+	if panels == 0 {
+		t.Error("no panel shows phases")
+	}
+}
+
 // TestQuietSeriesAreShown wants the list of series that are seldom there to name none
 // that does not exist or that no dashboard shows.
 func TestQuietSeriesAreShown(t *testing.T) {

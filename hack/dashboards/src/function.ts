@@ -78,7 +78,7 @@ function callers(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callPhases,
-      description: 'Mean time of a call in each phase. *queue* is the wait for an instance, *execute* the function itself; the rest is what Windlass costs.',
+      description: 'Mean time of a call in each phase. *queue* is the wait for an instance, *core* that for a core of a busy node, *execute* the function itself; the rest is what Windlass costs.',
       queries: [{
         expr: `sum by (phase) (${rate(`windlass_gateway_phase_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(calls)})`,
         legend: '{{phase}}',

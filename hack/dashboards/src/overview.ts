@@ -112,7 +112,7 @@ function time(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callPhases,
-      description: 'Mean time of a call in each phase: *admit*, *queue* until an instance takes it, *claim* until the instance has the request, *execute* the function, *return* the rest of the answer.',
+      description: 'Mean time of a call in each phase: *admit*, *queue* until an instance takes it, *core* until it has a core of its busy node, *claim* until the instance has the request, *execute* the function, *return* the rest of the answer.',
       queries: [{
         expr: `sum by (phase) (${rate(`windlass_gateway_phase_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`,
         legend: '{{phase}}',
