@@ -25,22 +25,21 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
-{{/* The labels of an object. Takes (list $ component); component may be empty. */}}
+{{/* The labels of an object. Takes (list $ component), and perhaps a map of labels that come
+before all others; component may be empty. */}}
 {{- define "windlass.labels" -}}
 {{- $root := index . 0 -}}
-{{- $component := index . 1 -}}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/name: {{ include "windlass.name" $root }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
-{{- with $component }}
-app.kubernetes.io/component: {{ . }}
-{{- end }}
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-app.kubernetes.io/part-of: windlass
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-{{- with $root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $chart := dict
+  "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-")
+  "app.kubernetes.io/name" (include "windlass.name" $root)
+  "app.kubernetes.io/instance" $root.Release.Name
+  "app.kubernetes.io/version" $root.Chart.AppVersion
+  "app.kubernetes.io/part-of" "windlass"
+  "app.kubernetes.io/managed-by" $root.Release.Service -}}
+{{- with index . 1 }}{{ $_ := set $chart "app.kubernetes.io/component" . }}{{ end -}}
+{{- $own := dict -}}
+{{- if gt (len .) 2 }}{{ $own = index . 2 }}{{ end -}}
+{{- toYaml (merge (dict) $own $chart $root.Values.commonLabels) -}}
 {{- end }}
 
 {{/* The annotations of an object, or nothing. Takes (list $ own), own being a map that

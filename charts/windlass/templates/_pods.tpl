@@ -94,6 +94,13 @@ capabilities:
 {{- toYaml (merge $own (index $root.Values (include "windlass.valuesOf" $component)).podLabels $root.Values.commonLabels) -}}
 {{- end }}
 
+{{/* Annotations of a component's pods. Takes (list $ component $own); values come before own. */}}
+{{- define "windlass.podAnnotations" -}}
+{{- $component := index . 1 -}}
+{{- $own := merge (dict "kubectl.kubernetes.io/default-container" $component) (index . 2) -}}
+{{- toYaml (merge (dict) (default dict (index (index . 0).Values (include "windlass.valuesOf" $component)).podAnnotations) $own) -}}
+{{- end }}
+
 {{/* The arguments that gateway, scheduler and controller share. Takes (list $ component). */}}
 {{- define "windlass.commonArgs" -}}
 {{- $values := (index . 0).Values -}}
