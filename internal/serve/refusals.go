@@ -32,8 +32,12 @@ func (l clients) attach(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, clientKey{}, c)
 	}
-	s.ConnState = func(c net.Conn, state http.ConnState) {
-		if c, ok := c.(*clientConn); ok && state == http.StateIdle {
+	s.ConnState = func(conn net.Conn, state http.ConnState) {
+		c, ok := conn.(*clientConn)
+		switch {
+		case ok && state == http.StateActive:
+			c.waiting.dropBusy(c)
+		case ok && state == http.StateIdle:
 			c.answering.Store(false)
 			c.waiting.add(c)
 		}
@@ -42,7 +46,6 @@ func (l clients) attach(s *http.Server) {
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok {
 			c.answering.Store(true)
-			c.waiting.dropBusy(c)
 		}
 		handler.ServeHTTP(w, r)
 	})

@@ -71,7 +71,8 @@ func (w *waitingConns) addLocked(c *clientConn) {
 	w.count++
 }
 
-// dropBusy removes a connection that has a request.
+// dropBusy removes a connection that has a request. The server's states say so, not its handlers:
+// in HTTP/2 a handler can begin after its request has ended.
 func (w *waitingConns) dropBusy(c *clientConn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"slices"
@@ -52,6 +53,34 @@ func TestWhoGoesIfTooManyConnectionsWait(t *testing.T) {
 		t.Errorf("%d wait, want 7", w.count)
 	}
 	accept("203.0.113.1:9", crowd...)
+}
+
+// In HTTP/2 a client can end a request before the handler's goroutine runs.
+func TestAConnectionWhoseHandlerBeginsAfterItsRequestHasEndedWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		states []http.ConnState
+		want   int
+	}{
+		"a request that runs":                       {[]http.ConnState{http.StateActive}, 0},
+		"one that has ended":                        {[]http.ConnState{http.StateActive, http.StateIdle}, 1},
+		"one that has ended while another one runs": {[]http.ConnState{http.StateActive, http.StateIdle, http.StateActive}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWaitingConns(4, prometheus.NewRegistry())
+			server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+			clients{waiting: w}.attach(server)
+			conn := waitingOf(w, "192.0.2.1:1")
+			w.accept(conn)
+			for _, state := range c.states {
+				server.ConnState(conn, state)
+			}
+			r := httptest.NewRequestWithContext(server.ConnContext(t.Context(), conn), http.MethodGet, "/", nil)
+			server.Handler.ServeHTTP(httptest.NewRecorder(), r)
+			if w.count != c.want {
+				t.Errorf("%d connections wait, want %d", w.count, c.want)
+			}
+		})
+	}
 }
 
 // Connections without a request are bounded, in HTTP/1.1 and HTTP/2, and those with one are not.
