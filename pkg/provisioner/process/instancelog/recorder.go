@@ -114,14 +114,16 @@ func (r *Recorder) handle(watcher *fsnotify.Watcher, event fsnotify.Event) {
 func (r *Recorder) scan(watcher *fsnotify.Watcher, folder string, before bool) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
 		case err != nil:
-			return err
 		case entry.IsDir():
-			return watcher.Add(path)
+			err = watcher.Add(path)
+		default:
+			err = r.recordGrowth(path, before)
 		}
-		return r.recordGrowth(path, before)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // It was pruned meanwhile.
+		}
+		return err
 	})
 }
 

@@ -91,6 +91,22 @@ func TestA12TheRecorderNotesWhenLinesWereWritten(t *testing.T) {
 	}
 }
 
+// Logs of ended instances are pruned at any time.
+func TestALogThatVanishesDuringTheScanHidesNoOther(t *testing.T) {
+	d := newFolder(t)
+	o := newRecorderHarness(t, d)
+	d.write("c-2.log", "hello\n")
+	if err := os.Symlink(d.path("gone"), d.path("c-1.log")); err != nil { // listed, but not there
+		t.Fatal(err)
+	}
+	if err := o.recorder.scan(o.watcher, o.recorder.root, false); err != nil {
+		t.Error(err)
+	}
+	if len(o.lines) != 1 || o.lines[0].Text != "hello" {
+		t.Errorf("heard %+v", o.lines)
+	}
+}
+
 func TestANewFunctionIsWatchedFromItsFirstLine(t *testing.T) {
 	d := newFolder(t)
 	o := newRecorderHarness(t, d)
