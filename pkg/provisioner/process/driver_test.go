@@ -161,6 +161,16 @@ func TestAFunctionThatExitsAtOnceIsReportedWithItsLastWords(t *testing.T) {
 	}
 }
 
+func TestAFunctionThatWroteNothingHasNoLastWords(t *testing.T) {
+	th := newHarness(t, noTimeout)
+	spec := specFor(th.path, "c-1")
+	spec.Function.Spec.Template.Command = []string{"/bin/sh", "-c", "exit 3"}
+	th.Start(spec)
+	if e := th.exit(); e.Reason != "the function exited with status 3" || e.LogTail != nil {
+		t.Errorf("Exit is %+v", e)
+	}
+}
+
 func TestWhatCannotStartIsAnExitThatSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "plain"), []byte("#!/bin/sh\n"), 0o600); err != nil {

@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -24,8 +23,8 @@ const (
 // logs are one instance's open logs.
 type logs struct {
 	function, agent *os.File
-	// start is the size of the function's log before this instance, and noted that
-	// before the note behind it; 0 if there is none.
+	// start is the size of the function's log before this instance, and noteOffset that
+	// before the note behind it; -1 if there is none.
 	start, noteOffset int64
 }
 
@@ -46,7 +45,7 @@ func openLogs(dataDir string, key invocation.FunctionKey, cid invocation.CID) (*
 	if err != nil {
 		return nil, errors.Join(err, function.Close(), agent.Close())
 	}
-	return &logs{function: function, agent: agent, start: info.Size()}, nil
+	return &logs{function: function, agent: agent, start: info.Size(), noteOffset: -1}, nil
 }
 
 func openLog(path string) (*os.File, error) {
@@ -65,7 +64,10 @@ func (l *logs) tail() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := cmp.Or(l.noteOffset, info.Size())
+	end := info.Size()
+	if l.noteOffset >= 0 {
+		end = l.noteOffset
+	}
 	from := max(l.start, end-tailReadBytes)
 	data := make([]byte, max(0, end-from))
 	n, err := l.function.ReadAt(data, from)
