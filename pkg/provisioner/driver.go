@@ -33,8 +33,11 @@ type Exit struct {
 	Code string
 	// Reason explains to people which process ended and how.
 	Reason string
-	// LogTail has the last lines that the function wrote, at most 20.
-	LogTail []string
+	// LogTail has the last lines that the function wrote, at most 20. LogEmpty says that the
+	// function ran and wrote none, as far as the driver knows; without it, an empty LogTail may
+	// also be that of a function that never ran, or whose log is unknown.
+	LogTail  []string
+	LogEmpty bool
 }
 
 // Driver runs instances. All of its methods return at once.

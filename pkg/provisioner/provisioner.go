@@ -199,7 +199,9 @@ func (p *Provisioner) handleExit(exit Exit, events Events) {
 // failureOf is why an instance ended unexpectedly. The driver's reason is more exact than the
 // agent's if it names a cause.
 func failureOf(in Instance, exit Exit) StartFailure {
-	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
+	failure := StartFailure{
+		Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail, LogEmpty: exit.LogEmpty,
+	}
 	switch {
 	case exit.Code == v1alpha1.ReasonNodeLost:
 		// Then its agent was silent for that reason.

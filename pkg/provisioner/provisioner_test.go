@@ -421,13 +421,26 @@ func TestA3AFunctionThatEndsWhileIdleHasACodeOfItsOwn(t *testing.T) {
 
 func TestA15WhatIsWrongIsSaidOnce(t *testing.T) {
 	const reason = "Runtime.ImportModuleError: Unable to import module 'app'"
-	for want, tail := range map[string][]string{
-		reason: {"[ERROR] " + reason},
-		reason + "; its last log lines:\nTraceback\nline 3": {"Traceback", "[ERROR] " + reason, "line 3"},
-		reason + "; it wrote no log":                        nil,
+	for want, exit := range map[string]Exit{
+		reason: {LogTail: []string{"[ERROR] " + reason}},
+		reason + "; its last log lines:\nTraceback\nline 3": {LogTail: []string{"Traceback", "[ERROR] " + reason, "line 3"}},
+		reason + "; it wrote no log":                        {LogEmpty: true},
 	} {
-		if got := (StartFailure{Code: v1alpha1.ReasonStartFailed, Reason: reason, LogTail: tail}).String(); got != want {
+		exit.Reason = reason
+		if got := failureOf(Instance{}, exit).String(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestWhatNeverRanHasNoLogToSpeakOf(t *testing.T) {
+	const remedy = "permission denied: make the program executable: chmod +x ./srv"
+	for name, in := range map[string]Instance{
+		"its driver says so": {},
+		"it is blamed":       {Cause: "its agent did not connect in time", CauseCode: v1alpha1.ReasonStartTimeout},
+	} {
+		if got := failureOf(in, Exit{Reason: remedy}).String(); strings.Contains(got, "log") {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

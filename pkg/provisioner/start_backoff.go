@@ -28,9 +28,11 @@ type StartBackoff struct {
 type StartFailure struct {
 	// Code is one of the condition reasons of a Function.
 	Code string
-	// Reason explains it to people, and LogTail has the last lines of the log.
-	Reason  string
-	LogTail []string
+	// Reason explains it to people, LogTail has the last lines of the log, and LogEmpty says that
+	// the function ran and wrote none.
+	Reason   string
+	LogTail  []string
+	LogEmpty bool
 	// At is when the failure was noticed, and RetryAt when the next instance may be launched.
 	At, RetryAt time.Time
 	// InARow is how many launches in a row did not start; several instances at once are one.
@@ -54,14 +56,16 @@ func (f StartFailure) FromCluster() bool {
 	return f.Code == v1alpha1.ReasonClusterUnavailable || f.Code == v1alpha1.ReasonNodeFull
 }
 
-// String is the reason and the last log lines, without lines that repeat the reason or say
-// that the log is empty.
+// String is the reason and the last log lines, without lines that repeat the reason, or says
+// that the log is empty where one might look for more.
 func (f StartFailure) String() string {
-	if len(f.LogTail) == 0 {
+	if f.LogEmpty {
 		switch f.Code {
-		case v1alpha1.ReasonStartFailed, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonFunctionExited, "":
+		case v1alpha1.ReasonStartFailed, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonFunctionExited:
 			return f.Reason + "; it wrote no log"
 		}
+	}
+	if len(f.LogTail) == 0 {
 		return f.Reason
 	}
 	unsaid := slices.DeleteFunc(slices.Clone(f.LogTail), func(line string) bool {

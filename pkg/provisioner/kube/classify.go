@@ -22,10 +22,11 @@ const reasonStopped = "stopped"
 type podOutcome struct {
 	// ended says that the instance has ended, or will not begin.
 	ended bool
-	// code, reason and logTail are those of the Exit.
-	code    string
-	reason  string
-	logTail []string
+	// code, reason, logTail and logEmpty are those of the Exit.
+	code     string
+	reason   string
+	logTail  []string
+	logEmpty bool
 	// avoidNode says that it is better to avoid the node for a while.
 	avoidNode bool
 }
@@ -109,7 +110,7 @@ func classifyEnd(pod *corev1.Pod, v podOutcome, stopped bool) podOutcome {
 	if stopped {
 		nodeLost := v.code == v1alpha1.ReasonNodeLost && v.avoidNode
 		if !nodeLost && v.code != v1alpha1.ReasonOutOfMemory && v.code != v1alpha1.ReasonFunctionExited {
-			v = podOutcome{reason: reasonStopped, logTail: v.logTail}
+			v = podOutcome{reason: reasonStopped, logTail: v.logTail, logEmpty: v.logEmpty}
 		}
 	} else if d := disrupted(pod); d.ended && pod.DeletionTimestamp != nil {
 		d.logTail = v.logTail
@@ -283,14 +284,14 @@ const reasonOOMKilled = "OOMKilled"
 
 func classifyFunction(pod *corev1.Pod, function containerView) podOutcome {
 	t := function.ended()
-	v := podOutcome{ended: true, code: v1alpha1.ReasonFunctionExited, logTail: lastLines(t.Message)}
+	v := podOutcome{ended: true, code: v1alpha1.ReasonFunctionExited, logTail: lastLines(t.Message), logEmpty: wroteNothing(t)}
 	switch t.Reason {
 	case reasonOOMKilled:
 		v.code, v.reason = v1alpha1.ReasonOutOfMemory, outOfMemory(pod)
 	case "ContainerStatusUnknown":
 		return lostContainer(pod)
 	case "StartError", "ContainerCannotRun":
-		v.reason, v.logTail = "the function's program cannot be run: "+t.Message, nil
+		v.reason, v.logTail, v.logEmpty = "the function's program cannot be run: "+t.Message, nil, false
 	default:
 		v.reason = "the function " + describe(t)
 	}
@@ -304,7 +305,7 @@ func classifyAgent(pod *corev1.Pod, agent, function containerView) podOutcome {
 	}
 	v := podOutcome{ended: true, reason: "the agent " + describe(t)}
 	if f := function.ended(); f != nil {
-		v.logTail = lastLines(f.Message)
+		v.logTail, v.logEmpty = lastLines(f.Message), wroteNothing(f)
 	}
 	if lines := lastLines(t.Message); t.ExitCode != 0 && len(lines) > 0 {
 		v.reason += ": " + lines[len(lines)-1]
@@ -340,6 +341,12 @@ func functionLog(pod *corev1.Pod) []string {
 		return lastLines(t.Message)
 	}
 	return nil
+}
+
+// wroteNothing reports whether a container is known to have an empty log: the kubelet reads only
+// that of one that failed.
+func wroteNothing(t *corev1.ContainerStateTerminated) bool {
+	return t.ExitCode != 0 && len(lastLines(t.Message)) == 0
 }
 
 // lastLines are the last lines of a message.

@@ -215,6 +215,30 @@ func TestClassifyGone(t *testing.T) {
 	}
 }
 
+// The kubelet reads the log of a container that fails, and no other.
+func TestAnEmptyLogIsOneThatTheKubeletHasRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"it failed":                 {running(ended(functionC, "Error", 3, 1, "")), true},
+		"it failed with words":      {running(ended(functionC, "Error", 3, 1, "KeyError")), false},
+		"it was done":               {running(ended(functionC, "Completed", 0, 1, "")), false},
+		"it could not be run":       {running(ended(functionC, "StartError", 128, 1, "")), false},
+		"nothing is known":          {running(ended(agentC, "Error", 1, 1, "")), false},
+		"it failed after its agent": {running(ended(agentC, "Error", 1, 1, ""), ended(functionC, "Error", 3, 2, "")), true},
+		"it was never created":      {running(waiting(functionC, "CreateContainerError", "no such device")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, stopped := range []bool{false, true} {
+				if got := classifyEnd(c.pod, classifyPod(c.pod, true), stopped); got.logEmpty != c.want {
+					t.Errorf("stopped %t: %+v, want %t", stopped, got, c.want)
+				}
+			}
+		})
+	}
+}
+
 func TestTheLogTailComesWithTheStatus(t *testing.T) {
 	lines := strings.Repeat("noise\n", 30) + "Traceback\nKeyError\n"
 	v := classifyPod(running(ended(functionC, "Error", 1, 1, lines)), true)

@@ -119,7 +119,9 @@ func (r *registry) endInstance(in *instance, v podOutcome) {
 	if v.avoidNode {
 		r.resources.avoid(in.node, time.Now().Add(avoidFor))
 	}
-	r.exits.push(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Code: v.code, Reason: v.reason, LogTail: v.logTail})
+	r.exits.push(provisioner.Exit{
+		FunctionUID: in.id.functionUID, CID: in.id.cid, Code: v.code, Reason: v.reason, LogTail: v.logTail, LogEmpty: v.logEmpty,
+	})
 }
 
 // podMissing takes the lock and records that a pod does not exist, which the informer may

@@ -166,7 +166,7 @@ func TestAFunctionThatWroteNothingHasNoLastWords(t *testing.T) {
 	spec := specFor(th.path, "c-1")
 	spec.Function.Spec.Template.Command = []string{"/bin/sh", "-c", "exit 3"}
 	th.Start(spec)
-	if e := th.exit(); e.Reason != "the function exited with status 3" || e.LogTail != nil {
+	if e := th.exit(); e.Reason != "the function exited with status 3" || e.LogTail != nil || !e.LogEmpty {
 		t.Errorf("Exit is %+v", e)
 	}
 }
@@ -243,8 +243,8 @@ func TestAFunctionWithoutItsAgentIsKilled(t *testing.T) {
 	spec := specFor(th.path, "c-1")
 	spec.Function.Spec.Template.Command = []string{"/bin/sh", "-c", "trap '' TERM; while :; do read x; done < /dev/zero"}
 	th.Start(spec)
-	if e := th.exit(); !strings.HasPrefix(e.Reason, "starting the agent: ") || !strings.Contains(e.Reason, "no such file") {
-		t.Errorf("reason %q", e.Reason)
+	if e := th.exit(); !strings.HasPrefix(e.Reason, "starting the agent: ") || !strings.Contains(e.Reason, "no such file") || e.LogEmpty {
+		t.Errorf("Exit is %+v", e)
 	}
 	th.wantNoTrace()
 }

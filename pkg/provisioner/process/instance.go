@@ -42,7 +42,7 @@ func (r *Driver) superviseToExit(in *instance) {
 	if err := checkNames(in.spec); err != nil {
 		exit.Reason = preparing(err).Error()
 	} else {
-		exit.Reason, exit.LogTail = r.run(in)
+		exit.Reason, exit.LogTail, exit.LogEmpty = r.run(in)
 		r.markEnded(in)
 		r.prune(in)
 	}
@@ -52,20 +52,21 @@ func (r *Driver) superviseToExit(in *instance) {
 }
 
 // run returns when the instance has ended and nothing is left of it but logs.
-func (r *Driver) run(in *instance) (reason string, tail []string) {
+func (r *Driver) run(in *instance) (reason string, tail []string, empty bool) {
 	if in.stopped() {
-		return reasonStopped, nil
+		return reasonStopped, nil, false
 	}
 	p, err := r.prepare(in.spec)
 	if err != nil {
-		return err.Error(), nil
+		return err.Error(), nil, false
 	}
 	reason, err = r.runPrepared(in, p)
 	tail, tailErr := p.logs.tail()
+	empty = p.started() && tailErr == nil && len(tail) == 0
 	if err := errors.Join(err, tailErr, r.cleanUp(p)); err != nil {
 		in.log.Warn("instance was not cleaned up", "err", err)
 	}
-	return reason, tail
+	return reason, tail, empty
 }
 
 // prune deletes old logs after an instance has ended.

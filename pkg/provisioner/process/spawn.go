@@ -163,6 +163,9 @@ func (p *prepared) start(l *limiter) error {
 	return nil
 }
 
+// started reports whether both processes were started. The agent is the second.
+func (p *prepared) started() bool { return p.agent.Process != nil }
+
 // withRemedy adds a remedy to the error of a program that cannot be started, where the error
 // alone does not suggest one.
 func withRemedy(err error, path string) error {
