@@ -231,6 +231,9 @@ func newRequest(functionURL string, flags invokeFlags, body []byte) (*http.Reque
 	if flags.path != "" && !strings.HasPrefix(flags.path, "/") {
 		return nil, usagef("--path %q must begin with a slash; write --path /%s", flags.path, flags.path)
 	}
+	if strings.Contains(flags.path, "#") {
+		return nil, usagef("--path %q has a #, and what follows it is never sent; write %%23 instead", flags.path)
+	}
 	if _, query, _ := strings.Cut(flags.path, "?"); strings.Contains(query, " ") {
 		return nil, usagef("--path %q has a space in its query; write %%20 or + instead", flags.path)
 	}

@@ -46,6 +46,7 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 		"invoke a b c":                              "quote the body",
 		"invoke a b -f c":                           "BODY and -f exclude each other",
 		"invoke a --path x":                         "write --path /x",
+		"invoke a --path /x#y":                      `--path "/x#y" has a #, and what follows it is never sent; write %23 instead`,
 		"invoke a --path /x?a=b␣c":                  `--path "/x?a=b c" has a space in its query; write %20 or + instead`,
 		"invoke a -H nonsense":                      "is not a header",
 		"invoke a -X B@D":                           "correct -X or --path",
