@@ -61,15 +61,21 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
-		return nil, &NotRunningError{DataDir: c.dataDir, Err: err}
-	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("the Windlass with the data folder %s belongs to another user: run this command as that user, or name your own folder with --data-dir", c.dataDir)
-	case err != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("cannot connect to the Windlass with the data folder %s: %w: try again, restart it with windlass up, or name another folder with --data-dir", c.dataDir, err)
+	if err != nil && ctx.Err() == nil {
+		err = explainDial(c.dataDir, err)
 	}
 	return conn, err
+}
+
+// explainDial adds to an error of the connection what it means and what to do about it.
+func explainDial(dataDir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
+		return &NotRunningError{DataDir: dataDir, Err: err}
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("this user may not connect to the data folder %s, so it is not known whether a Windlass runs there: %w: run this command as the user of that folder, or name your own with --data-dir", dataDir, err)
+	}
+	return fmt.Errorf("cannot connect to the Windlass with the data folder %s: %w: try again, restart it with windlass up, or name another folder with --data-dir", dataDir, err)
 }
 
 // Probe says why no Windlass can be used with the data folder, with a *NotRunningError if none

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -414,6 +415,25 @@ func TestNobodyThereSaysHowToStart(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The system refuses alike whether the socket or a folder above it is another user's, and whether or
+// not anything is there.
+func TestAForbiddenSocketSaysNotWhoseItIs(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+	err := explainDial("/srv/windlass", refused)
+	var notRunning *NotRunningError
+	if errors.As(err, &notRunning) {
+		t.Errorf("it says that none runs: %v", err)
+	}
+	for _, want := range []string{"/srv/windlass", "may not", "whether a Windlass runs", "--data-dir"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "belongs") {
+		t.Errorf("it claims an owner: %v", err)
 	}
 }
 
