@@ -59,7 +59,7 @@ code 0) or it has failed (exit code 3).`,
 				return err
 			}
 			if watch {
-				return r.followRollout(cmd.Context(), t, fn, limit)
+				return r.followWhileRead(cmd.Context(), t, fn, limit)
 			}
 			return r.printProgress(progressOf(fn))
 		}),
@@ -85,6 +85,20 @@ func (r *rollouter) find(ctx context.Context, name string) (*target, *v1alpha1.F
 		return nil, nil, r.explainNotFound(ctx, t, key, err)
 	}
 	return t, fn, nil
+}
+
+// followWhileRead follows a rollout until it ends, or nobody reads its progress any more. That is an
+// error here, since success says that calls go to the revision.
+func (r *rollouter) followWhileRead(ctx context.Context, t *target, fn *v1alpha1.Function, limit time.Duration) error {
+	ended := fmt.Errorf("nobody reads the progress of function %s any more, and it is not there yet: see windlass rollout status %s", fn.Key(), r.shortName(fn.Key()))
+	_ = r.whileRead(func(ctx context.Context) error {
+		err := r.followRollout(ctx, t, fn, limit)
+		if ctx.Err() == nil {
+			ended = err
+		}
+		return err
+	})(ctx)
+	return ended
 }
 
 // followRollout prints the progress of a rollout until it ends. Who tells it may be away for a moment.

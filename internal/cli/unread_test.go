@@ -99,6 +99,21 @@ func (still) Decisions(context.Context, invocation.FunctionKey) (decisionlog.Rep
 	return decisionlog.Report{Served: true}, nil
 }
 
+// Success would say that calls go to the revision.
+func TestARolloutThatNobodyReadsIsNotSuccessful(t *testing.T) {
+	fn := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*readerEvery)
+		defer cancel()
+		a := newApp(Streams{Out: unread(t), Err: io.Discard}, Programs{})
+		windlass := &target{registry: &script{answers: []func() (*v1alpha1.Function, error){is(fn)}}}
+		err := (&rollouter{a.finder}).followWhileRead(ctx, windlass, fn, 0)
+		if ctx.Err() != nil || err == nil || !strings.Contains(err.Error(), "windlass rollout status") {
+			t.Errorf("after its reader had gone it ended with %v; its time was over: %t", err, ctx.Err() != nil)
+		}
+	})
+}
+
 func TestWhatFollowsEndsWithItsReader(t *testing.T) {
 	fn := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
 	for name, follow := range map[string]func(ctx context.Context, f *finder, t *target) error{
