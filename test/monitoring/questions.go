@@ -30,7 +30,7 @@ const interval = "20s"
 func (q question) values(function string) map[string]string {
 	return map[string]string{
 		"namespace": ".+", "function": function, "node": ".+", "job": ".+", "pod": ".+", "instance": ".+", "component": ".+",
-		"__rate_interval": interval, "__interval": interval, "__range": "1m", "__range_s": "60",
+		"__rate_interval": interval, "__interval": interval, "__interval_ms": "20000", "__range": "1m", "__range_s": "60",
 	}
 }
 

@@ -34,6 +34,7 @@ type Panel struct {
 	Datasource  Datasource `json:"datasource"`
 	Position    Position   `json:"gridPos"`
 	Targets     []Target   `json:"targets"`
+	Interval    string     `json:"interval"`
 	Links       []Link     `json:"links"`
 	FieldConfig struct {
 		Defaults struct {

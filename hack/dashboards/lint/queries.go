@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -38,9 +39,12 @@ func (q *query) report(format string, args ...any) {
 	q.faults = append(q.faults, fmt.Sprintf(format, args...))
 }
 
+// overlapping is what $__rate_interval is filled with.
+const overlapping = 5 * time.Minute
+
 // filled stands for Grafana's variables, so that Prometheus can read the query.
 var filled = strings.NewReplacer(
-	"$__rate_interval", "5m", "$__range", "1h", "$__interval", "1m",
+	"$__rate_interval", "5m", "$__range", "1h", "$__interval_ms", "60000", "$__interval", "1m",
 	"$namespace", "NAMESPACE", "$function", "FUNCTION",
 )
 
@@ -54,6 +58,9 @@ func (q *query) check() {
 		if window[1] != "$__rate_interval" && window[1] != "$__range" {
 			q.report("the window [%s] does not follow the panel's resolution", window[1])
 		}
+	}
+	if strings.Contains(q.target.Expr, "$__interval_ms") && q.panel.Interval != apart {
+		q.report("its points are %q apart, want %s", q.panel.Interval, apart)
 	}
 	expr, err := language.ParseExpr(filled.Replace(q.target.Expr))
 	if err != nil {
@@ -69,6 +76,7 @@ func (q *query) check() {
 		case *parser.Call:
 			q.call(node)
 			q.whole(node, path)
+			q.points(node, path)
 		case *parser.SubqueryExpr:
 			q.report("it has a subquery: use a recording rule")
 		}
@@ -78,6 +86,20 @@ func (q *query) check() {
 	q.unit(expr)
 	if _, aggregated := keptLabels(expr); q.target.Format == "table" && !aggregated {
 		q.report("its rows keep the metric's name, and are not merged with others: aggregate")
+	}
+}
+
+// apart is how far apart points are at least that show what was added since the last one: as far as
+// three scrapes, from which on Grafana's windows add each event to one point only.
+const apart = "2m"
+
+// points wants points to show what was added since the last one, and nothing twice.
+func (q *query) points(node *parser.Call, path []parser.Node) {
+	if node.Func.Name != "increase" || inRatio(path) {
+		return
+	}
+	if matrix, ok := node.Args[0].(*parser.MatrixSelector); ok && matrix.Range == overlapping {
+		q.report("windows overlap, and show an increase in several points: multiply its rate with $__interval_ms / 1000")
 	}
 }
 
@@ -246,26 +268,29 @@ func (q *query) native(expr parser.Expr) bool {
 }
 
 // whole wants increases that are shown as counts to be rounded: nobody starts 3.6 instances.
-// Quotients, quantiles and the cells of heatmaps are no counts.
+// The cells of heatmaps are no counts.
 func (q *query) whole(node *parser.Call, path []parser.Node) {
-	if node.Func.Name != "increase" || q.panel.Type == "heatmap" {
+	if node.Func.Name != "increase" || q.panel.Type == "heatmap" || inRatio(path) || inCall(path, "round") {
 		return
-	}
-	for _, above := range path {
-		switch above := above.(type) {
-		case *parser.Call:
-			if above.Func.Name == "round" || above.Func.Name == "histogram_quantile" {
-				return
-			}
-		case *parser.BinaryExpr:
-			if above.Op == parser.DIV {
-				return
-			}
-		}
 	}
 	if _, measured := unitOf(node); !measured {
 		q.report("%s counts things: round it to whole ones", node)
 	}
+}
+
+// inRatio says that something is a part of a quotient or a quantile, which are no counts.
+func inRatio(path []parser.Node) bool {
+	return inCall(path, "histogram_quantile") || slices.ContainsFunc(path, func(above parser.Node) bool {
+		binary, ok := above.(*parser.BinaryExpr)
+		return ok && binary.Op == parser.DIV
+	})
+}
+
+func inCall(path []parser.Node, function string) bool {
+	return slices.ContainsFunc(path, func(above parser.Node) bool {
+		call, ok := above.(*parser.Call)
+		return ok && call.Func.Name == function
+	})
 }
 
 var inLegend = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)

@@ -102,7 +102,9 @@ func TestFaultsOfQueriesAreFound(t *testing.T) {
 		"seconds as a number":     {`histogram_quantile(0.9, sum by (le) (rate(windlass_tick_seconds_bucket[$__rate_interval])))`, "x", "short", `shown as "short" and are "s"`},
 		"a mean as a number":      {`sum(rate(windlass_tick_seconds_sum[$__rate_interval])) / sum(rate(windlass_tick_seconds_count[$__rate_interval]))`, "x", "short", `and are "s"`},
 		"a share as bytes":        {`windlass_held_bytes / windlass_limit_bytes`, "x", "bytes", `and are "percentunit"`},
-		"parts of things":         {`sum(increase(windlass_moves_total[$__rate_interval])) or vector(0)`, "x", "short", "round it to whole ones"},
+		"parts of things":         {`sum(increase(windlass_moves_total[$__range])) or vector(0)`, "x", "short", "round it to whole ones"},
+		"things shown twice":      {`round(sum(increase(windlass_moves_total[$__rate_interval])))`, "x", "short", "windows overlap"},
+		"points too close":        {`sum(rate(windlass_moves_total[$__rate_interval])) * $__interval_ms / 1000`, "x", "short", `its points are "" apart, want 2m`},
 		"bytes or zero":           {`sum(windlass_held_bytes) or vector(0)`, "x", "short", `and are "bytes"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +117,7 @@ func TestFaultsOfQueriesAreFound(t *testing.T) {
 }
 
 func TestWholeCountsAndSharesNeedNoRounding(t *testing.T) {
-	const moves = `sum(increase(windlass_moves_total[$__rate_interval]))`
+	const moves = `sum(increase(windlass_moves_total[$__range]))`
 	for _, expr := range []string{"round(" + moves + ")", moves + " / (" + moves + " > 0)"} {
 		d := sound()
 		p := &d.Panels[0]

@@ -6,7 +6,7 @@ import { coldCalls } from './course';
 import { frame, toFunction, toTraces, uids } from './frame';
 import { bars, graph, heading, number, spread } from './kit';
 import { quantiles, startPhases } from './palette';
-import { chosen, increase, orNone, orZero, quantile, rate, whole } from './queries';
+import { added, chosen, orNone, orZero, quantile, rate, whole } from './queries';
 import { Column, rows } from './table';
 
 const total = 'windlass_scheduler_cold_start_duration_seconds';
@@ -34,7 +34,7 @@ export function coldStarts(): dashboard.DashboardBuilder {
     .withPanel(spread({
       title: 'How long starts take', unit: 's', width: 12, height: 10,
       description: 'Distribution of the durations of cold starts, over all functions. A second band high up often means image pulls, or a node under load.',
-      query: `sum by (le) (${increase(`${total}_bucket`)})`,
+      query: added(`${total}_bucket`, ['le']),
       links: [traces],
     }));
   phases(board);
@@ -124,6 +124,6 @@ function byFunction(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Starts over time', unit: 'none', width: 12, bars: true, stacked: true,
       description: 'Instances that started: the ten functions with most of them.',
-      queries: [{ expr: orNone('function', `topk(10, ${whole(`sum by (function_namespace, function) (${increase(started)})`)} > 0)`), legend: '{{function_namespace}} {{function}}' }],
+      queries: [{ expr: orNone('function', `topk(10, ${added(started, ['function_namespace', 'function'])} > 0)`), legend: '{{function_namespace}} {{function}}' }],
     }));
 }

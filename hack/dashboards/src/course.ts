@@ -2,7 +2,7 @@
 
 import type { Looks, Query } from './kit';
 import { fates, needed, states } from './palette';
-import { chosen, increase, orNone, orZero, share, whole } from './queries';
+import { added, chosen, orNone, orZero, share } from './queries';
 
 type Drawn = { unit: string; queries: Query[] } & Looks;
 
@@ -39,14 +39,14 @@ export const againstNeed: Drawn = {
 /** Decisions to create instances, by reason. */
 export const decisions: Drawn = {
   unit: 'none', bars: true, stacked: true,
-  queries: [{ expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`)), legend: '{{reason}}' }],
+  queries: [{ expr: orNone('reason', added(`windlass_scheduler_decisions_total{${chosen}}`, ['reason'])), legend: '{{reason}}' }],
 };
 
 /** What happened to instances that were launched. */
 export const becoming: Drawn = {
   unit: 'none', bars: true, colours: fates,
   queries: Object.keys(fates).map((fate) => ({
-    expr: orZero(whole(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`)), legend: fate,
+    expr: orZero(added(`windlass_scheduler_instances_${fate}_total{${chosen}}`)), legend: fate,
   })),
 };
 

@@ -7,7 +7,7 @@ import { frame, toBoard, toTraces, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { byClass, codes } from './overview';
 import { callPhases, plain, quantiles, startPhases } from './palette';
-import { chosen, failedCalls, increase, nativeMean, nativeQuantile, orNone, orZero, quantile, rate, share, whole } from './queries';
+import { added, chosen, failedCalls, nativeMean, nativeQuantile, orNone, orZero, quantile, rate, share } from './queries';
 
 const calls = `windlass_gateway_invocations_total{${chosen}}`;
 const executions = 'windlass_function_execution_duration_seconds';
@@ -87,7 +87,7 @@ function callers(board: dashboard.DashboardBuilder): void {
     .withPanel(spread({
       title: 'Durations', unit: 's', width: 8,
       description: 'Distribution of the durations of calls. Two bands are often warm and cold calls.',
-      query: `sum by (le) (${increase(`windlass_gateway_invocation_duration_seconds_bucket{${chosen}}`)})`, exemplar: true,
+      query: added(`windlass_gateway_invocation_duration_seconds_bucket{${chosen}}`, ['le']), exemplar: true,
       links: [toTraces('Calls as traces', traces)],
     }))
     .withPanel(graph({
@@ -172,9 +172,9 @@ function instances(board: dashboard.DashboardBuilder): void {
       title: 'Agents in trouble', unit: 'none', width: 8,
       description: 'Broken calls, refused claims and reconnected streams, as reported by the agents, and agents that do not report. All should be 0, but each change of owner brings reconnects.',
       queries: [
-        { expr: orZero(whole(`sum(${increase(`windlass_agent_calls_broken_total{${chosen}}`)})`)), legend: 'calls broken' },
-        { expr: orZero(whole(`sum(${increase(`windlass_agent_claims_refused_total{${chosen}}`)})`)), legend: 'claims refused' },
-        { expr: orZero(whole(`sum(${increase(`windlass_agent_reconnects_total{${chosen}}`)})`)), legend: 'reconnects' },
+        { expr: orZero(added(`windlass_agent_calls_broken_total{${chosen}}`)), legend: 'calls broken' },
+        { expr: orZero(added(`windlass_agent_claims_refused_total{${chosen}}`)), legend: 'claims refused' },
+        { expr: orZero(added(`windlass_agent_reconnects_total{${chosen}}`)), legend: 'reconnects' },
         { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_agents_silent{${chosen}}))`), legend: 'silent' },
       ],
       colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9' },

@@ -119,7 +119,7 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
   else if (o.max === undefined) panel.min(0).axisSoftMax(softMax(o.unit));
   else panel.min(0).max(o.max);
   if (o.unit === counted) panel.decimals(0);
-  if (o.queries.some((query) => query.expr.includes('increase('))) panel.interval(apart);
+  if (o.queries.some((query) => query.expr.includes('$__interval_ms'))) panel.interval(apart);
   if (o.dataLinks) panel.dataLinks(o.dataLinks);
   if (o.limit) {
     panel.thresholds(thresholds(o.limit, 'transparent'))
@@ -129,9 +129,9 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
   return panel;
 }
 
-// Increases are counted once each if points are as far apart as the windows are long, which
-// a minute is with the usual intervals of scrapes.
-const apart = '1m';
+// How far apart points are at least that show what was added since the one before. An event is in
+// one of them if that is three scrapes or more; else in two, as a part of itself.
+const apart = '2m';
 
 // The unit of whole things in graphs, whose axes then have whole numbers only. Grafana's "short"
 // would make 2 K of 1500 without decimals.
@@ -202,7 +202,7 @@ export function states(o: Common & { queries: Query[]; values: Record<string, { 
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.Thresholds));
 }
 
-/** How a histogram's observations spread over time. The query sums increases of buckets by le. */
+/** How a histogram's observations spread over time. The query says what was added to buckets by le. */
 export function spread(o: Common & { query: string; exemplar?: boolean }): heatmap.PanelBuilder {
   const target = range({ expr: o.query, legend: '{{le}}', exemplar: o.exemplar ?? false }, 0).format(prometheus.PromQueryFormat.Heatmap);
   return new heatmap.PanelBuilder()

@@ -5,7 +5,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { frame, toBoardOfAll, uids } from './frame';
 import { graph, heading, number, states } from './kit';
 import { bad, classes, good, onNode, plain, quantiles, warning } from './palette';
-import { increase, orNone, orZero, quantile, rate, whole } from './queries';
+import { added, orNone, orZero, quantile, rate, whole } from './queries';
 
 /** Node agents are one on each node; in local mode there is one, without the label node. */
 const byNode = 'node, instance';
@@ -129,7 +129,7 @@ function calls(board: dashboard.DashboardBuilder): void {
     }));
 }
 
-const perFunction = (counter: string): string => `sum by (function_namespace, function) (${increase(counter)})`;
+const perFunction = (counter: string): string => `sum by (function_namespace, function) (increase(${counter}[$__rate_interval]))`;
 
 function yielding(board: dashboard.DashboardBuilder): void {
   board
@@ -200,7 +200,7 @@ function coLocation(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Given back without effect', unit: 'none', width: 8, bars: true,
       description: 'How often batch was given back because latency-critical instances waited no longer for it. If that goes on while they wait, look for other programs on the node.',
-      queries: [{ expr: whole(`sum by (${byNode}) (${increase('windlass_node_ineffective_holds_total')})`), legend: node }],
+      queries: [{ expr: added('windlass_node_ineffective_holds_total', [byNode]), legend: node }],
     }));
 }
 
@@ -210,7 +210,7 @@ function faults(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Failed writes by file', unit: 'none', width: 8, bars: true,
       description: 'Moves between bands that failed, by the file of the control group or the journal that could not be written. Moves to the normal band are tried again.',
-      queries: [{ expr: orNone('file', whole(`sum by (file) (${increase('windlass_node_failed_writes_total')})`)), legend: '{{file}}' }],
+      queries: [{ expr: orNone('file', added('windlass_node_failed_writes_total', ['file'])), legend: '{{file}}' }],
     }))
     .withPanel(graph({
       title: 'Moves and breaths', unit: 'count:moves/s', width: 8, colours: { moves: plain, breaths: warning },

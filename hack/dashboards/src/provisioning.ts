@@ -6,7 +6,7 @@ import { againstNeed, becoming, decisions, fatesMean, waiting } from './course';
 import { frame, toBoard, toFunction, uids } from './frame';
 import { bars, graph, heading, number } from './kit';
 import { plain, states } from './palette';
-import { chosen, increase, inNamespace, mean, orNone, orZero, quantile, rate, share, whole } from './queries';
+import { added, chosen, inNamespace, mean, orNone, orZero, quantile, rate, share, whole } from './queries';
 import { rows } from './table';
 
 const made = `windlass_scheduler_instances_launched_total{${chosen}}`;
@@ -128,8 +128,8 @@ function outcome(board: dashboard.DashboardBuilder): void {
       title: 'Why instances fail', unit: 'none', width: 6, bars: true, stacked: true,
       description: 'Instances that did not start, and those that were *lost* after it, by reason. docs/troubleshooting.md explains each.',
       queries: [
-        { expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`)), legend: '{{reason}}' },
-        { expr: `${whole(`sum by (reason) (${increase(`windlass_scheduler_instances_lost_total{${chosen}}`)})`)} > 0`, legend: 'lost: {{reason}}' },
+        { expr: orNone('reason', added(`windlass_scheduler_instances_failed_total{${chosen}}`, ['reason'])), legend: '{{reason}}' },
+        { expr: `${added(`windlass_scheduler_instances_lost_total{${chosen}}`, ['reason'])} > 0`, legend: 'lost: {{reason}}' },
       ],
     }))
     .withPanel(graph({

@@ -9,14 +9,17 @@ export const inNamespace = 'function_namespace=~"$namespace"';
 /** The part of a second's increase, over a window that fits the panel's resolution. */
 export const rate = (series: string): string => `rate(${series}[$__rate_interval])`;
 
-/** What was added in a window that fits the panel's resolution. */
-export const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
+/** What was added since the point before, by labels if any are named. Windows overlap, so an increase would show each event in several points. */
+export const added = (series: string, by: string[] = []): string =>
+  `${summed(by)}(${rate(series)}) * $__interval_ms / 1000`;
+
+const summed = (by: string[]): string => (by.length ? `sum by (${by.join(', ')}) ` : 'sum');
 
 /** Calls that failed, per second: those with a status of 500 or more, and those whose answer broke off. */
 export const failedCalls = (matchers: string): string =>
   `sum(${rate(`windlass_gateway_invocations_total{${matchers}, code=~"5.."}`)} or ${rate(`windlass_gateway_answers_broken_total{${matchers}}`)})`;
 
-/** A sum of increases as a whole number: Prometheus extrapolates to the ends of a window, and says 3.6. */
+/** A sum of increases over the time shown as a whole number: Prometheus extrapolates to the ends of a window, and says 3.6. */
 export const whole = (sum: string): string => `round(${sum})`;
 
 /** A sum that is 0 where no such series exists yet, such as a counter of what has not happened. */
@@ -42,7 +45,7 @@ export const nativeMean = (histogram: string, matchers: string): string => {
 
 /** The mean of a histogram's observations, by labels if any are named. */
 export const mean = (histogram: string, matchers = '', by: string[] = []): string => {
-  const sum = (suffix: string) => `sum${by.length ? ` by (${by.join(', ')})` : ''} (${rate(`${histogram}_${suffix}${matchers && `{${matchers}}`}`)})`;
+  const sum = (suffix: string) => `${summed(by)}(${rate(`${histogram}_${suffix}${matchers && `{${matchers}}`}`)})`;
   return `${sum('sum')} / ${sum('count')}`;
 };
 

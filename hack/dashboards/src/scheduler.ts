@@ -5,7 +5,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { frame, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { bad, good, plain, warning } from './palette';
-import { increase, orNone, orZero, quantile, rate, whole } from './queries';
+import { added, orNone, orZero, quantile, rate, whole } from './queries';
 
 export function scheduler(): dashboard.DashboardBuilder {
   const board = frame('Scheduler and ownership', uids.scheduler, 'Schedulers, the slots they own, their ticks, and the gateways\' claims and limits.', 'none');
@@ -72,7 +72,7 @@ function ownership(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Slots that move', unit: 'none', width: 8, bars: true, colours: { gained: good, lost: warning },
       description: 'Slots that schedulers gained and lost. Steady moves while no scheduler starts or stops are a fault.',
-      queries: [{ expr: orNone('direction', whole(`sum by (direction) (${increase('windlass_scheduler_slot_moves_total')})`)), legend: '{{direction}}' }],
+      queries: [{ expr: orNone('direction', added('windlass_scheduler_slot_moves_total', ['direction'])), legend: '{{direction}}' }],
     }))
     .withPanel(graph({
       title: 'Unconfirmed owners and silent peers', unit: 'none', width: 4, colours: { unconfirmed: bad, 'silent peers': warning },
@@ -105,7 +105,7 @@ function ticks(board: dashboard.DashboardBuilder): void {
     .withPanel(spread({
       title: 'Tick durations', unit: 's', width: 8,
       description: 'Distribution of the durations of ticks, over all schedulers.',
-      query: `sum by (le) (${increase('windlass_scheduler_tick_duration_seconds_bucket')})`,
+      query: added('windlass_scheduler_tick_duration_seconds_bucket', ['le']),
     }));
 }
 
