@@ -26,7 +26,7 @@ func benchSuites() []cli.BenchSuite {
 	for _, s := range bench.Suites(cli.DefaultBenchRates) {
 		// The defaults are within the bounds.
 		plan, _ := bench.NewPlan([]bench.Suite{s}, cli.DefaultBenchRounds, cli.DefaultBenchSpan)
-		suites = append(suites, cli.BenchSuite{Name: s.Name, Shows: s.Shows, Takes: plan.Takes()})
+		suites = append(suites, cli.BenchSuite{Name: s.Name, Shows: s.Shows, Takes: plan.Takes(), Stores: s.Stores()})
 	}
 	return suites
 }

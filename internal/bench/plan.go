@@ -168,6 +168,16 @@ func Suites(rates []int) []Suite {
 	}
 }
 
+// Stores says whether the suite has figures that Report.Stored keeps.
+func (s Suite) Stores() bool {
+	for _, group := range s.Groups {
+		if slices.ContainsFunc(group, func(s Scenario) bool { return !s.HangUp }) {
+			return true
+		}
+	}
+	return false
+}
+
 func closedLoops(paths []Path, on Deployment, connections ...int) []Scenario {
 	var scenarios []Scenario
 	for _, c := range connections {

@@ -56,6 +56,22 @@ func TestRatiosAreMadeRoundByRoundWithoutTheFunction(t *testing.T) {
 	}
 }
 
+func TestSuitesKnowWhetherTheyHaveRatiosToStore(t *testing.T) {
+	for _, suite := range Suites([]int{100}) {
+		var all []Measurement
+		for _, group := range suite.Groups {
+			for _, s := range group {
+				for _, path := range s.Paths {
+					all = append(all, measured(s, path, map[Part][]float64{PartProxy: {50}}, 100)...)
+				}
+			}
+		}
+		if stored := Summarize(Provenance{}, all).Stored().Figures; len(stored) > 0 != suite.Stores() {
+			t.Errorf("%s has %d figures to store, and says %t", suite.Name, len(stored), suite.Stores())
+		}
+	}
+}
+
 func TestThroughputIsComparedBetweenScenarios(t *testing.T) {
 	at := func(path Path, d Deployment, connections int, calls ...int) []Measurement {
 		s := Scenario{Deployment: d, Connections: connections, Answer: smallAnswer, Paths: []Path{path}}

@@ -19,6 +19,8 @@ type BenchSuite struct {
 	Shows string
 	// Takes is about how long it takes with the default rounds.
 	Takes time.Duration
+	// Stores says that it has ratios for --store and --check.
+	Stores bool
 }
 
 // BenchConfig is the configuration of windlass bench.
@@ -85,7 +87,7 @@ quiet machine. All processes end with the command, or with Ctrl-C. It needs Linu
 			}
 			config.Suites = args
 			config.Command = strings.Join(append([]string{"windlass bench"}, benchArguments(cmd, args)...), " ")
-			if err := config.validate(r.programs.suiteNames()); err != nil {
+			if err := config.validate(r.programs); err != nil {
 				return err
 			}
 			var err error
@@ -138,18 +140,34 @@ func (p Programs) suiteNames() []string {
 	return append(names, allSuites)
 }
 
-// validate checks the arguments; suites are the names that are known.
-func (c BenchConfig) validate(suites []string) error {
-	for _, name := range c.Suites {
-		if !slices.Contains(suites, name) {
-			return usagef("there is no suite %q; it is one of %s", name, strings.Join(suites, ", "))
+// storingSuites are the names of those that have ratios to store.
+func (p Programs) storingSuites() []string {
+	var names []string
+	for _, s := range p.BenchSuites {
+		if s.Stores {
+			names = append(names, s.Name)
 		}
+	}
+	return append(names, allSuites)
+}
+
+// validate checks the arguments.
+func (c BenchConfig) validate(p Programs) error {
+	known, storing := p.suiteNames(), p.storingSuites()
+	stores := false
+	for _, name := range c.Suites {
+		if !slices.Contains(known, name) {
+			return usagef("there is no suite %q; it is one of %s", name, strings.Join(known, ", "))
+		}
+		stores = stores || slices.Contains(storing, name)
 	}
 	switch {
 	case c.Rounds < 1 || c.Rounds > 100:
 		return usagef("--rounds %d must be 1 to 100", c.Rounds)
 	case c.Span < 10*time.Millisecond || c.Span > time.Minute:
 		return usagef("--span %v must be 10ms to 1m", c.Span)
+	case c.StoreFile+c.CheckFile != "" && !stores:
+		return usagef("--store and --check are about ratios, and %s measures none; add one of %s", strings.Join(c.Suites, ", "), strings.Join(storing, ", "))
 	case c.CheckFile != "" && !isFile(c.CheckFile):
 		return inputError(fmt.Errorf("--check %s: there is no such file; write one with windlass bench %s --store FILE", c.CheckFile, strings.Join(c.Suites, " ")))
 	}

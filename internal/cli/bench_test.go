@@ -12,14 +12,18 @@ import (
 
 func benching(got *BenchConfig) Programs {
 	return Programs{
-		Bench:       func(_ context.Context, config BenchConfig) error { *got = config; return nil },
-		BenchSuites: []BenchSuite{{"warm", "what it costs", 3 * time.Minute}, {"rates", "how long it takes", 20 * time.Second}},
+		Bench: func(_ context.Context, config BenchConfig) error { *got = config; return nil },
+		BenchSuites: []BenchSuite{
+			{Name: "warm", Shows: "what it costs", Takes: 3 * time.Minute, Stores: true},
+			{Name: "rates", Shows: "how long it takes", Takes: 20 * time.Second, Stores: true},
+			{Name: "limits", Shows: "what runs", Takes: 10 * time.Second},
+		},
 	}
 }
 
 func TestBenchListsTheSuites(t *testing.T) {
 	quiet(t).play(t, nil, benching(nil), "bench").
-		expect(t, exitOK, "out", "warm    what it costs       3m0s", "rates   how long it takes   20s", "all     all of them         3m20s")
+		expect(t, exitOK, "out", "warm     what it costs       3m0s", "rates    how long it takes   20s", "all      all of them         3m30s")
 }
 
 func TestBenchHandsOverWhatItWasTold(t *testing.T) {
@@ -53,11 +57,13 @@ func TestBenchRefusesWhatItCannotRun(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"cold"}, `there is no suite "cold"; it is one of warm, rates, all`},
+		{[]string{"cold"}, `there is no suite "cold"; it is one of warm, rates, limits, all`},
 		{[]string{"warm", "--rounds", "0"}, "--rounds 0 must be 1 to 100"},
 		{[]string{"warm", "--span", "2m"}, "--span 2m0s must be 10ms to 1m"},
 		{[]string{"rates", "--rate", "0"}, "--rate 0 must be 1 to 1000000"},
 		{[]string{"warm", "--check", "nowhere"}, "--check nowhere: there is no such file; write one with windlass bench warm --store FILE"},
+		{[]string{"limits", "--store", "new.json"}, "--store and --check are about ratios, and limits measures none; add one of warm, rates, all"},
+		{[]string{"limits", "--check", "nowhere"}, "limits measures none"},
 		{[]string{"warm", "--agent", "nowhere"}, "the agent's program is not at"},
 		{[]string{"warm", "--context", "c"}, "--context has no effect"},
 	} {
