@@ -44,7 +44,7 @@ func (p *Provisioner) launchAssigned(fn *v1alpha1.Function, term invocation.Term
 	launched := p.Inventory.launch(string(fn.UID), names(fn, term), 1, func() (Instance, bool) {
 		return Instance{
 			Revision: fn.Revision(), Node: in.Node, Requests: in.Requests,
-			Launched: now, StartBy: now.Add(startLimit(fn)), Spare: true,
+			Launched: now, StartWithin: startLimit(fn), Spare: true,
 		}, true
 	})
 	if len(launched) == 0 {

@@ -114,9 +114,10 @@ type Nodes interface {
 	Nodes() []placement.Node
 }
 
-// StartObserver is a driver that observes the progress of starts.
+// StartObserver is a driver that observes the progress of starts. An instance that it has not
+// created is never late: the driver ends it if it cannot create it.
 type StartObserver interface {
-	// Progress returns when an instance that was started here was created, and when its pod
-	// had its network; zero if not observed, or if it has none.
+	// Progress returns at once when an instance that was started here was created, and when its
+	// pod had its network; zero if not observed, or if it has none.
 	Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time)
 }

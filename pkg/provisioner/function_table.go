@@ -195,12 +195,15 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 // counts only while the function is owned, and for adoptTimeout has been: until then agents may
 // work for another scheduler. One that is cut off from all others would delete every pod. What
 // it launched itself and never heard of is overdue in any case.
-func (a *functionEntry) takeOverdue(now time.Time, owned bool) (overdue []Instance) {
+func (a *functionEntry) takeOverdue(now time.Time, owned bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
 	if !owned {
 		a.doubted = now
 	}
 	silenceCounts := a.doubted.IsZero() || now.Sub(a.doubted) > adoptTimeout
 	for _, in := range a.instances {
+		if in.State == Creating && in.StartBy.IsZero() {
+			in.setStartBy(createdAt(in))
+		}
 		if in.overdue(now) && (silenceCounts || in.State == Leaving || !in.Adopted && in.neverConnected()) {
 			in.setCause(in.overdueCode(), in.overdueReason())
 			overdue = append(overdue, *in)

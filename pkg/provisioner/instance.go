@@ -59,9 +59,11 @@ type Instance struct {
 	Token    string
 	Node     string
 	Requests placement.Amount
-	// Launched is when it was launched, and StartBy the deadline of its first pull.
-	Launched time.Time
-	StartBy  time.Time
+	// Launched is when it was launched, and StartWithin how long it may take from its creation
+	// until its first pull. StartBy is the deadline of that, zero until it was created.
+	Launched    time.Time
+	StartWithin time.Duration
+	StartBy     time.Time
 	// Adopted says that another scheduler started it, and Ran that it had run before.
 	Adopted, Ran bool
 	// Spare says that it was a spare instance before, so that its start time says nothing
@@ -145,11 +147,19 @@ func (in *Instance) overdue(now time.Time) bool {
 	case in.Cause != "":
 		return false
 	case in.State == Creating:
-		return now.After(in.StartBy)
+		return !in.StartBy.IsZero() && now.After(in.StartBy)
 	case in.State == Created:
 		return !in.Connected && now.Sub(in.DisconnectedAt) > reconnectTimeout
 	}
 	return !in.EndBy.IsZero() && now.After(in.EndBy)
+}
+
+// setStartBy sets the deadline of the first pull, once, if the instance was created. Before that
+// its driver ends it if it cannot create it, and says why.
+func (in *Instance) setStartBy(created time.Time) {
+	if in.StartBy.IsZero() && !created.IsZero() {
+		in.StartBy = created.Add(in.StartWithin)
+	}
 }
 
 // overdueCode distinguishes an instance that never connected from one that did.

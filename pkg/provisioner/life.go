@@ -129,11 +129,11 @@ func (v *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known 
 }
 
 // takeOverdue sets the cause of all overdue instances, and returns their previous states.
-func (v *Inventory) takeOverdue(owns func(uid string) bool) (overdue []Instance) {
+func (v *Inventory) takeOverdue(owns func(uid string) bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
 	for _, a := range v.entries() {
 		owned := owns(a.uid)
 		a.mu.Lock()
-		overdue = append(overdue, a.takeOverdue(v.now(), owned)...)
+		overdue = append(overdue, a.takeOverdue(v.now(), owned, createdAt)...)
 		a.mu.Unlock()
 	}
 	return overdue

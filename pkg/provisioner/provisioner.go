@@ -119,7 +119,7 @@ func (p *Provisioner) LaunchOn(fn *v1alpha1.Function, term invocation.Term, n in
 		}
 		if each.Revision == "" {
 			now := p.deps.Now()
-			each = Instance{Revision: fn.Revision(), Requests: p.Requests(fn), Launched: now, StartBy: now.Add(startLimit(fn))}
+			each = Instance{Revision: fn.Revision(), Requests: p.Requests(fn), Launched: now, StartWithin: startLimit(fn)}
 		}
 		each.Node, each.Token = node, rand.Text()
 		return each, true
@@ -140,7 +140,7 @@ func names(fn *v1alpha1.Function, term invocation.Term) func(seq uint64) invocat
 	return func(seq uint64) invocation.CID { return invocation.CID(fn.Revision()+"-") + term.CID(seq) }
 }
 
-// startLimit is how long an instance may take until its first pull.
+// startLimit is how long an instance may take from its creation until its first pull.
 func startLimit(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.Template.StartupTimeout.Duration + startGrace
 }
@@ -217,10 +217,20 @@ func failureOf(in Instance, exit Exit) StartFailure {
 
 // stopOverdue ends overdue instances. Their exits follow.
 func (p *Provisioner) stopOverdue(events Events) {
-	for _, in := range p.Inventory.takeOverdue(events.Owns) {
+	for _, in := range p.Inventory.takeOverdue(events.Owns, p.createdAt) {
 		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Cause)
 		p.deps.Driver.Stop(in.FunctionUID, in.CID, false)
 	}
+}
+
+// createdAt is when the driver had created an instance; zero if it has not, for which the instance
+// is not to blame: the driver may wait for the API server, or for its turn to ask it.
+func (p *Provisioner) createdAt(in *Instance) time.Time {
+	if p.deps.StartObserver == nil {
+		return in.Launched
+	}
+	created, _ := p.deps.StartObserver.Progress(in.FunctionUID, in.CID)
+	return created
 }
 
 // Progress is how far the start of an instance has come; a zero time is unknown.

@@ -2,6 +2,8 @@ package provisioner
 
 import (
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,4 +63,34 @@ func TestAFailureOfTheClusterShortensNoBackoff(t *testing.T) {
 	if n := g.Allowed(now.Add(maxBackoff), 1, 0); n != 1 {
 		t.Errorf("%d may be launched after %v, want 1", n, maxBackoff)
 	}
+}
+
+// An API server that is slow or away holds up the creation, not the function.
+func TestAnInstanceHasItsWholeTimeToStartOnceItWasCreated(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+		observer := &lateStartObserver{}
+		p.deps.StartObserver = observer
+		fn := function()
+		p.Launch(fn, invocation.Term{Epoch: 7}, 1)
+		time.Sleep(time.Hour)
+		expectEvents(t, e)
+		observer.created.Store(new(time.Now()))
+		time.Sleep(startLimit(fn) - time.Second)
+		expectEvents(t, e)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if want := []string{v1alpha1.ReasonStartTimeout}; !slices.Equal(e.codes, want) {
+			t.Errorf("the codes are %v, want %v", e.codes, want)
+		}
+	})
+}
+
+// lateStartObserver has seen no creation until the test sets one.
+type lateStartObserver struct{ created atomic.Pointer[time.Time] }
+
+func (o *lateStartObserver) Progress(string, invocation.CID) (created, sandboxed time.Time) {
+	if at := o.created.Load(); at != nil {
+		created = *at
+	}
+	return created, time.Time{}
 }

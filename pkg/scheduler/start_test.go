@@ -136,7 +136,7 @@ func TestInstanceThatNeverConnectsIsAFailedStart(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
-		w.started(fn, 1)
+		w.runtime.has(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), time.Now(), time.Time{})
 		w.after(20 * time.Second)
 		r := g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1)
 		if !strings.Contains(r.GetDetail(), "did not connect in time") {

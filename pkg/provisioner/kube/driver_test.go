@@ -2,12 +2,15 @@ package kube
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -287,6 +290,51 @@ func TestCreationsAreTriedAgainForAWhile(t *testing.T) {
 				}
 			}
 		})
+	})
+}
+
+// startFailures keeps the failed starts that a provisioner tells.
+type startFailures struct {
+	noEvents
+	told []provisioner.StartFailure
+}
+
+func (e *startFailures) StartFailed(_ provisioner.Key, why provisioner.StartFailure) {
+	e.told = append(e.told, why)
+}
+
+func TestM9AFunctionIsNotBlamedWhileItsPodCannotBeRequested(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		th.fail = func(verb string, _ int) error {
+			if verb == "create" {
+				return apierrors.NewServiceUnavailable("starting")
+			}
+			return nil
+		}
+		p := provisioner.New(provisioner.Config{}, provisioner.Deps{
+			Driver: th.Driver, StartObserver: th.Driver, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		})
+		ctx, cancel := context.WithCancel(th.t.Context())
+		events := &startFailures{}
+		var running sync.WaitGroup
+		running.Go(func() { _ = p.Run(ctx, events) })
+		f := testFunction("hello")
+		f.Spec.Template.StartupTimeout.Duration = 100 * time.Millisecond
+		// More than are requested at once, so that some wait for their turn.
+		const many = 40
+		p.LaunchOn(f, invocation.Term{Epoch: 1}, many, func() (string, bool) { return "node-1", true })
+		time.Sleep(10 * time.Minute)
+		cancel()
+		running.Wait()
+		if len(events.told) != many {
+			t.Errorf("%d starts failed, want %d", len(events.told), many)
+		}
+		for _, why := range events.told {
+			if !why.FromCluster() {
+				t.Errorf("the function is blamed: %s, %s", why.Code, why)
+				return
+			}
+		}
 	})
 }
 
