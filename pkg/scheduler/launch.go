@@ -83,8 +83,8 @@ func (s *ticker) allocate(all []*evaluation) {
 		return
 	}
 	round := s.budget.Allocate(wants, s.deps.Now())
-	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Launched(s.launch(wanting[i], n), n)
+	for i, ok := round.Next(); ok; i, ok = round.Next() {
+		round.Launched(s.launch(wanting[i], 1) == 1)
 	}
 }
 

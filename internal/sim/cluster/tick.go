@@ -107,8 +107,8 @@ func (s *scheduler) allocate(all []evaluation) {
 		return
 	}
 	round := s.budget.Allocate(wants, instant(s.now))
-	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Launched(s.launch(wanting[i], n), n)
+	for i, ok := round.Next(); ok; i, ok = round.Next() {
+		round.Launched(s.launch(wanting[i], 1) == 1)
 	}
 }
 

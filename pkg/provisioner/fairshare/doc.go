@@ -8,8 +8,8 @@
 //   - Budget remains only if no function that wants it can use it.
 //   - A namespace that wants less than its share gets everything that it wants.
 //   - All other namespaces get equal amounts, up to one turn.
-//   - A function that one round did not reach comes first in the next.
+//   - What one round did not reach, for lack of budget or of room, comes first in the next.
 //
-// The package does not know whether nodes have room. A round is a dialogue: after each grant,
-// the caller says how much of it could be used.
+// The package does not know whether nodes have room. A round is a dialogue: after each grant of
+// one instance, the caller says whether it could be launched.
 package fairshare

@@ -18,12 +18,12 @@ func Example() {
 	var shares fairshare.Shares
 	round := shares.Begin(wants, 10)
 	for {
-		i, n, ok := round.Next()
+		i, ok := round.Next()
 		if !ok {
 			break
 		}
-		got[i] += n
-		round.Launched(n, n)
+		got[i]++
+		round.Launched(true)
 	}
 	for i, want := range wants {
 		fmt.Printf("%s/%s %d\n", want.Namespace, want.Function, got[i])

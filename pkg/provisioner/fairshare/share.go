@@ -25,8 +25,11 @@ type Want struct {
 // Shares remembers between rounds whose turn it is. Its zero value is ready to use. It is not
 // safe for concurrent use.
 type Shares struct {
-	// turns are the namespaces with wants, the next one first.
+	// turns are the namespaces with wants in this round, the next one first.
 	turns []*namespaceTurn
+	// short are those that left the round because room lacked, and come first in the next one,
+	// where their turn continues; served are those that got all, and come last.
+	short, served []*namespaceTurn
 }
 
 // namespaceTurn is the account of a namespace while it has wants.
@@ -34,11 +37,13 @@ type namespaceTurn struct {
 	namespace string
 	// deficit is what it may spend in its turn.
 	deficit int64
-	// started says that its turn began in an earlier round and continues.
+	// started says that its turn has begun, maybe in an earlier round.
 	started bool
 	// functions are its wants in the order of service.
 	functions []*request
 	last      string // function that was served last
+	// short says that one of its functions could not be launched in this round.
+	short bool
 }
 
 // request is the rest of a Want.
@@ -58,42 +63,28 @@ func (c *request) rank() int {
 type Round struct {
 	shares *Shares
 	budget int
-	// quantum is the value of a turn: enough for a chunk of the most expensive instances.
+	// quantum is the value of a turn: the most expensive instance.
 	quantum int64
-	chunk   int
-	granted *request
 }
-
-// turnsInRound is how many turns of each function a budget is divided into, so that no
-// function takes all the room in one turn, and few grants are needed.
-const turnsInRound = 4
 
 // Begin begins a round that grants at most budget instances. It ends the previous round.
 func (s *Shares) Begin(wants []Want, budget int) *Round {
 	s.setWants(wants)
-	r := &Round{shares: s, budget: budget}
-	total, claims, maxCost := 0, 0, int64(1)
-	for _, a := range s.turns {
-		claims += len(a.functions)
-	}
+	r := &Round{shares: s, budget: budget, quantum: 1}
 	for _, w := range wants {
-		total += w.N
-		maxCost = max(maxCost, w.Cost)
+		r.quantum = max(r.quantum, w.Cost)
 	}
-	r.chunk = max(1, min(budget, total))
-	if claims > 1 {
-		r.chunk = max(1, r.chunk/(turnsInRound*claims))
-	}
-	r.quantum = int64(r.chunk) * maxCost
 	return r
 }
 
 // setWants opens accounts for namespaces with wants and closes the others: a namespace without
 // wants saves nothing.
 func (s *Shares) setWants(wants []Want) {
+	s.turns = slices.Concat(s.short, s.turns, s.served)
+	s.short, s.served = nil, nil
 	turns := make(map[string]*namespaceTurn, len(s.turns))
 	for _, a := range s.turns {
-		a.functions = nil
+		a.functions, a.short = nil, false
 		turns[a.namespace] = a
 	}
 	for i, w := range wants {
@@ -140,43 +131,42 @@ func (a *namespaceTurn) requeue(c *request) {
 	a.functions = slices.Insert(a.functions, at, c)
 }
 
-// Next grants n instances to the want of that index. The caller must call Launched before it
+// Next grants an instance to the want of that index. The caller must call Launched before it
 // calls Next again. ok is false when the round is over.
-func (r *Round) Next() (index, n int, ok bool) {
+func (r *Round) Next() (index int, ok bool) {
 	for r.budget > 0 && len(r.shares.turns) > 0 {
 		a := r.shares.turns[0]
 		if !a.started {
 			a.started = true
 			a.deficit += r.quantum
 		}
-		c := a.functions[0]
-		n := min(c.N, r.chunk, r.budget, int(a.deficit/c.Cost))
-		if c.Waited > 0 {
-			n = min(n, 1)
-		}
-		if n > 0 {
-			r.granted = c
-			return c.index, n, true
+		if c := a.functions[0]; c.Cost <= a.deficit {
+			return c.index, true
 		}
 		r.shares.endTurn()
 	}
-	return 0, 0, false
+	return 0, false
 }
 
-// Launched says how many instances of the last grant could be launched. If n is less than
-// granted, the function gets no more in this round.
-func (r *Round) Launched(n, granted int) {
-	a, c := r.shares.turns[0], r.granted
-	r.budget -= n
-	a.deficit -= int64(n) * c.Cost
-	a.last = c.Function
-	c.N, c.Waited = c.N-n, 0
+// Launched says whether the last grant could be launched. If not, the function gets no more in
+// this round.
+func (r *Round) Launched(ok bool) {
+	a := r.shares.turns[0]
+	c := a.functions[0]
 	a.functions = a.functions[1:]
-	if c.N > 0 && n == granted {
-		a.requeue(c)
+	if ok {
+		r.budget--
+		a.deficit -= c.Cost
+		a.last = c.Function
+		c.N--
+		if c.N > 0 {
+			a.requeue(c)
+		}
+	} else {
+		a.short = true
 	}
 	if len(a.functions) == 0 {
-		r.shares.turns = r.shares.turns[1:]
+		r.shares.leaveRound()
 	}
 }
 
@@ -185,4 +175,17 @@ func (s *Shares) endTurn() {
 	a := s.turns[0]
 	a.started = false
 	s.turns = append(s.turns[1:], a)
+}
+
+// leaveRound removes the namespace whose turn it is from the round. If it got all, it saves
+// nothing.
+func (s *Shares) leaveRound() {
+	a := s.turns[0]
+	s.turns = s.turns[1:]
+	if a.short {
+		s.short = append(s.short, a)
+		return
+	}
+	a.started, a.deficit = false, 0
+	s.served = append(s.served, a)
 }

@@ -2,6 +2,7 @@ package fairshare
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -13,14 +14,13 @@ import (
 func divide(s *Shares, wants []Want, budget int, room []int) (got []int, total int) {
 	got = make([]int, len(wants))
 	r := s.Begin(wants, budget)
-	for i, n, ok := r.Next(); ok; i, n, ok = r.Next() {
-		had := n
-		if room != nil {
-			had = min(n, room[i]-got[i])
+	for i, ok := r.Next(); ok; i, ok = r.Next() {
+		free := room == nil || got[i] < room[i]
+		if free {
+			got[i]++
+			total++
 		}
-		got[i] += had
-		total += had
-		r.Launched(had, n)
+		r.Launched(free)
 	}
 	return got, total
 }
@@ -81,13 +81,15 @@ func TestFunctionsOfOneNamespaceShareTheRoom(t *testing.T) {
 	var s Shares
 	got, room := make([]int, len(wants)), 316
 	r := s.Begin(wants, 1024)
-	for i, n, ok := r.Next(); ok; i, n, ok = r.Next() {
-		had := min(n, room)
-		got[i] += had
-		room -= had
-		r.Launched(had, n)
+	for i, ok := r.Next(); ok; i, ok = r.Next() {
+		free := room > 0
+		if free {
+			got[i]++
+			room--
+		}
+		r.Launched(free)
 	}
-	if room > 0 || slices.Min(got) < 316/8 {
+	if room > 0 || slices.Min(got) < 316/4 {
 		t.Errorf("got %v, and %d was left", got, room)
 	}
 }
@@ -161,11 +163,66 @@ func TestTurnsGoOnFromRoundToRound(t *testing.T) {
 	}
 }
 
-func TestOneNamespaceIsGrantedAllAtOnce(t *testing.T) {
+// Rounds in which room is scarce end in the middle of a turn or between two.
+func TestScarceRoomIsSharedFromRoundToRound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		namespaces, functions := rapid.IntRange(1, 4).Draw(t, "namespaces"), rapid.IntRange(1, 5).Draw(t, "functions")
+		n := rapid.IntRange(1, 60).Draw(t, "n")
+		var wants []Want
+		for i := range namespaces * functions {
+			wants = append(wants, Want{Namespace: fmt.Sprint("ns", i%namespaces), Function: fmt.Sprint("f", i/namespaces), N: n, Cost: 100})
+		}
+		var s Shares
+		got := make(map[string]int)
+		all := 0
+		for range rapid.IntRange(1, 60).Draw(t, "rounds") {
+			room := rapid.IntRange(0, 2*len(wants)).Draw(t, "room")
+			// The scheduler's are in no order.
+			wants = rapid.Permutation(wants).Draw(t, "order")
+			r := s.Begin(wants, rapid.IntRange(0, 100).Draw(t, "budget"))
+			for i, ok := r.Next(); ok; i, ok = r.Next() {
+				if room > 0 {
+					got[wants[i].Namespace+wants[i].Function]++
+					all++
+					room--
+					r.Launched(true)
+				} else {
+					r.Launched(false)
+				}
+			}
+		}
+		for _, w := range wants {
+			if had := got[w.Namespace+w.Function]; had < all/len(wants) {
+				t.Fatalf("%s of %s got %d of %d, which %d share", w.Function, w.Namespace, had, all, len(wants))
+			}
+		}
+	})
+}
+
+func TestNoNamespaceHasMoreOfScarceRoomForItsManyFunctions(t *testing.T) {
+	var wants []Want
+	for i := range 20 {
+		wants = append(wants, Want{Namespace: "many", Function: fmt.Sprint("f", i), N: 5, Cost: 100})
+	}
+	wants = append(wants, Want{Namespace: "one", Function: "f", N: 5, Cost: 100})
 	var s Shares
-	r := s.Begin([]Want{{Namespace: "a", Function: "f", N: 500, Cost: 100}}, 200)
-	if i, n, ok := r.Next(); i != 0 || n != 200 || !ok {
-		t.Errorf("granted %d of want %d: %v", n, i, ok)
+	got := make(map[string]int)
+	for range 200 {
+		rand.Shuffle(len(wants), func(i, j int) { wants[i], wants[j] = wants[j], wants[i] })
+		free := true
+		r := s.Begin(wants, 100)
+		for i, ok := r.Next(); ok; i, ok = r.Next() {
+			if free {
+				got[wants[i].Namespace+" "+wants[i].Function]++
+			}
+			r.Launched(free)
+			free = false
+		}
+	}
+	for _, w := range wants {
+		if want := map[string]int{"many": 5, "one": 100}[w.Namespace]; got[w.Namespace+" "+w.Function] != want {
+			t.Errorf("%s of %s got %d, want %d", w.Function, w.Namespace, got[w.Namespace+" "+w.Function], want)
+		}
 	}
 }
 

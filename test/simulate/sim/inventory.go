@@ -169,8 +169,8 @@ func (s *scheduler) divide(all []*considered) {
 		return
 	}
 	round := s.placer.budget.Allocate(wants, s.now())
-	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Launched(wanting[i].order(n), n)
+	for i, ok := round.Next(); ok; i, ok = round.Next() {
+		round.Launched(wanting[i].order(1) == 1)
 	}
 }
 
