@@ -42,19 +42,17 @@ func newDeleter(config Config, deps Deps, missing func(podKey, types.UID)) *dele
 	return d
 }
 
-// enqueue queues a deletion. The pods that exist bound the queue. Of others, which may be as many
-// as the attempts to create one while the API is away, none is added to a full queue: Drift finds
+// enqueue queues a deletion. The pods that exist bound their number. Of others, which may be as many
+// as the attempts to create one while the API is away, none is added beyond the limit: Drift finds
 // such a pod if it exists.
 func (d *deleter) enqueue(del deletion) {
-	limit := 0
-	if del.uid == "" {
-		limit = d.limit
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.queue.push(del.flow, del, limit) {
-		d.pending[del.pod] = true
+	if del.uid == "" && len(d.pending) >= d.limit {
+		return
 	}
+	d.pending[del.pod] = true
+	d.queue.push(del.flow, del, 0)
 }
 
 // markDone records that the deletion of a pod is complete.
@@ -85,9 +83,10 @@ func (d *deleter) delete(ctx context.Context, del deletion) {
 	case ctx.Err() != nil:
 	default:
 		del.attempts++
-		again := time.Now().Add(retryDelay(del.attempts, 30*time.Second))
-		d.log.Warn("deleting a pod is tried again", "pod", del.pod.name, "namespace", del.pod.namespace, "at", again, "err", err)
-		d.queue.pushBack(del.flow, del, again)
+		pause := retryDelay(del.attempts, 30*time.Second)
+		d.log.Warn("deleting a pod is tried again", "pod", del.pod.name, "namespace", del.pod.namespace, "at", time.Now().Add(pause), "err", err)
+		// The API may refuse this pod only, so no other waits for it.
+		time.AfterFunc(pause, func() { d.queue.push(del.flow, del, 0) })
 	}
 }
 

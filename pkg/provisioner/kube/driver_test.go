@@ -525,6 +525,38 @@ func TestDeletionsAreTriedUntilThePodIsGone(t *testing.T) {
 	})
 }
 
+func TestAPodThatCannotBeDeletedHoldsNoOtherOfItsFunctionUp(t *testing.T) {
+	config := testConfig()
+	config.setDefaults()
+	runHarness(t, config, oneNode, func(th *harness) {
+		f := testFunction("hello")
+		// As many as are deleted at once.
+		kept := config.Workers / 4
+		th.client.PrependReactor("delete", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			for i := range kept {
+				if action.(k8stesting.DeleteAction).GetName() == fmt.Sprint("hello-c-", i) {
+					return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("somebody looks at it"))
+				}
+			}
+			return false, nil, nil
+		})
+		cids := make([]invocation.CID, kept+2)
+		for i := range cids {
+			cids[i] = invocation.CID(fmt.Sprint("c-", i))
+			th.start(f, cids[i])
+		}
+		for _, cid := range cids {
+			th.Stop(string(f.UID), cid, false)
+		}
+		time.Sleep(time.Second)
+		for i, cid := range cids {
+			if there := th.pod(f, cid) != nil; there != (i < kept) {
+				t.Errorf("%s is there: %v", cid, there)
+			}
+		}
+	})
+}
+
 // podOfOther is a pod that another scheduler created.
 func podOfOther(t *testing.T, f *v1alpha1.Function, cid invocation.CID, node string) *corev1.Pod {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 // fairQueue holds items in flows and serves the flows in turn. It is not safe
 // for concurrent use.
 type fairQueue[T comparable] struct {
-	lanes map[string]*flow[T]
+	flows map[string]*flow[T]
 	// rotation are the flows that hold items; the first is next.
 	rotation []*flow[T]
 	size     int
@@ -25,37 +25,39 @@ type flow[T comparable] struct {
 }
 
 func newFairQueue[T comparable](width int) *fairQueue[T] {
-	return &fairQueue[T]{lanes: make(map[string]*flow[T]), width: width}
+	return &fairQueue[T]{flows: make(map[string]*flow[T]), width: width}
 }
 
 // push adds an item to the end of its flow.
 func (q *fairQueue[T]) push(name string, item T) {
-	l := q.flow(name)
-	q.insert(l, len(l.items), item)
+	f := q.flow(name)
+	q.insert(f, len(f.items), item)
 }
 
-// pushBack puts an item back that was taken, in front of its flow, which then
-// waits.
+// pushBack puts an item back that was taken, in front of its flow, which then waits at least until
+// that time.
 func (q *fairQueue[T]) pushBack(name string, item T, notBefore time.Time) {
-	l := q.flow(name)
-	q.insert(l, 0, item)
-	l.notBefore = notBefore
+	f := q.flow(name)
+	q.insert(f, 0, item)
+	if notBefore.After(f.notBefore) {
+		f.notBefore = notBefore
+	}
 }
 
 func (q *fairQueue[T]) flow(name string) *flow[T] {
-	l := q.lanes[name]
-	if l == nil {
-		l = &flow[T]{name: name}
-		q.lanes[name] = l
+	f := q.flows[name]
+	if f == nil {
+		f = &flow[T]{name: name}
+		q.flows[name] = f
 	}
-	return l
+	return f
 }
 
-func (q *fairQueue[T]) insert(l *flow[T], at int, item T) {
-	if len(l.items) == 0 {
-		q.rotation = append(q.rotation, l)
+func (q *fairQueue[T]) insert(f *flow[T], at int, item T) {
+	if len(f.items) == 0 {
+		q.rotation = append(q.rotation, f)
 	}
-	l.items = slices.Insert(l.items, at, item)
+	f.items = slices.Insert(f.items, at, item)
 	q.size++
 }
 
@@ -63,58 +65,58 @@ func (q *fairQueue[T]) insert(l *flow[T], at int, item T) {
 // if only a push or a done can change that.
 func (q *fairQueue[T]) pop(now time.Time) (name string, item T, ok bool, wait time.Duration) {
 	for range len(q.rotation) {
-		l := q.rotation[0]
+		f := q.rotation[0]
 		q.rotation = q.rotation[1:]
-		switch rest := l.notBefore.Sub(now); {
-		case l.out >= q.width:
+		switch rest := f.notBefore.Sub(now); {
+		case f.out >= q.width:
 		case rest > 0:
 			if wait == 0 || rest < wait {
 				wait = rest
 			}
 		default:
-			item = l.items[0]
-			l.items = l.items[1:]
-			l.out++
+			item = f.items[0]
+			f.items = f.items[1:]
+			f.out++
 			q.size--
-			if len(l.items) > 0 {
-				q.rotation = append(q.rotation, l)
+			if len(f.items) > 0 {
+				q.rotation = append(q.rotation, f)
 			}
-			return l.name, item, true, 0
+			return f.name, item, true, 0
 		}
-		q.rotation = append(q.rotation, l)
+		q.rotation = append(q.rotation, f)
 	}
 	return "", item, false, wait
 }
 
 // done says that an item that was taken is dealt with.
 func (q *fairQueue[T]) done(name string) {
-	if l := q.lanes[name]; l != nil {
-		l.out--
-		q.removeIfEmpty(l)
+	if f := q.flows[name]; f != nil {
+		f.out--
+		q.removeIfEmpty(f)
 	}
 }
 
 // remove takes an item that has not been taken yet.
 func (q *fairQueue[T]) remove(name string, item T) bool {
-	l := q.lanes[name]
-	if l == nil {
+	f := q.flows[name]
+	if f == nil {
 		return false
 	}
-	i := slices.Index(l.items, item)
+	i := slices.Index(f.items, item)
 	if i < 0 {
 		return false
 	}
-	l.items = slices.Delete(l.items, i, i+1)
+	f.items = slices.Delete(f.items, i, i+1)
 	q.size--
-	if len(l.items) == 0 {
-		q.rotation = slices.DeleteFunc(q.rotation, func(other *flow[T]) bool { return other == l })
+	if len(f.items) == 0 {
+		q.rotation = slices.DeleteFunc(q.rotation, func(other *flow[T]) bool { return other == f })
 	}
-	q.removeIfEmpty(l)
+	q.removeIfEmpty(f)
 	return true
 }
 
-func (q *fairQueue[T]) removeIfEmpty(l *flow[T]) {
-	if l.out == 0 && len(l.items) == 0 {
-		delete(q.lanes, l.name)
+func (q *fairQueue[T]) removeIfEmpty(f *flow[T]) {
+	if f.out == 0 && len(f.items) == 0 {
+		delete(q.flows, f.name)
 	}
 }

@@ -20,7 +20,7 @@ func take(t *testing.T, q *fairQueue[string], now time.Time) []string {
 	}
 }
 
-func TestLanesTakeTurns(t *testing.T) {
+func TestFlowsTakeTurns(t *testing.T) {
 	q := newFairQueue[string](100)
 	for _, item := range []string{"a1", "a2", "a3", "b1", "c1", "c2"} {
 		q.push(item[:1], item)
@@ -31,7 +31,7 @@ func TestLanesTakeTurns(t *testing.T) {
 	}
 }
 
-func TestALaneTakesNoMoreThanItsWidth(t *testing.T) {
+func TestAFlowTakesNoMoreThanItsWidth(t *testing.T) {
 	q := newFairQueue[string](2)
 	for _, item := range []string{"a1", "a2", "a3", "b1"} {
 		q.push(item[:1], item)
@@ -45,7 +45,7 @@ func TestALaneTakesNoMoreThanItsWidth(t *testing.T) {
 	}
 }
 
-func TestALaneThatWaitsHoldsNobodyUp(t *testing.T) {
+func TestAFlowThatWaitsHoldsNobodyUp(t *testing.T) {
 	q := newFairQueue[string](2)
 	q.push("a", "a1")
 	q.push("a", "a2")
@@ -64,27 +64,44 @@ func TestALaneThatWaitsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// The API server may ask for a pause, and another request of the same function may need a short
+// one only.
+func TestAFlowWaitsForTheLongestPause(t *testing.T) {
+	q := newFairQueue[string](2)
+	q.push("a", "a1")
+	q.push("a", "a2")
+	take(t, q, epoch)
+	q.pushBack("a", "a1", epoch.Add(3*time.Second))
+	q.pushBack("a", "a2", epoch.Add(time.Second))
+	q.done("a")
+	q.done("a")
+	if _, item, ok, wait := q.pop(epoch.Add(time.Second)); ok || wait != 2*time.Second {
+		t.Errorf("took %q, or waits %v, want 2s", item, wait)
+	}
+}
+
 // Whatever is pushed is taken or removed once, and nothing is left of it.
 func TestNothingIsLostOrLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := newFairQueue[int](rapid.IntRange(1, 3).Draw(t, "width"))
 		in, out := map[int]string{}, map[int]string{}
-		next := 0
+		next, now := 0, epoch
 		flow := rapid.SampledFrom([]string{"a", "b", "c"})
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
-				name := flow.Draw(t, "lane")
+				name := flow.Draw(t, "flow")
 				q.push(name, next)
 				in[next] = name
 				next++
 			},
 			"pop": func(t *rapid.T) {
-				name, item, ok, _ := q.pop(epoch)
+				name, item, ok, wait := q.pop(now)
 				if !ok {
+					now = now.Add(wait)
 					return
 				}
 				if in[item] != name {
-					t.Fatalf("%d came from lane %s, want %q", item, name, in[item])
+					t.Fatalf("%d came from flow %s, want %q", item, name, in[item])
 				}
 				delete(in, item)
 				out[item] = name
@@ -96,11 +113,11 @@ func TestNothingIsLostOrLeft(t *testing.T) {
 					return
 				}
 			},
-			"back": func(*rapid.T) {
+			"back": func(t *rapid.T) {
 				for item, name := range out {
 					delete(out, item)
 					in[item] = name
-					q.pushBack(name, item, epoch)
+					q.pushBack(name, item, now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "pause"))*time.Second))
 					q.done(name)
 					return
 				}
@@ -118,8 +135,8 @@ func TestNothingIsLostOrLeft(t *testing.T) {
 				if q.size != len(in) {
 					t.Fatalf("holds %d, want %d", q.size, len(in))
 				}
-				if len(in)+len(out) == 0 && (len(q.lanes) != 0 || len(q.rotation) != 0) {
-					t.Fatalf("%d lanes and %d turns are left", len(q.lanes), len(q.rotation))
+				if len(in)+len(out) == 0 && (len(q.flows) != 0 || len(q.rotation) != 0) {
+					t.Fatalf("%d flows and %d turns are left", len(q.flows), len(q.rotation))
 				}
 			},
 		})

@@ -29,7 +29,7 @@ func TestSlowWorkOfOneFlowHoldsNobodyUp(t *testing.T) {
 		p.push("quick", "quick", 0)
 		synctest.Wait()
 		if len(done) != 1 {
-			t.Fatal("the quick lane waits for the slow one")
+			t.Fatal("the quick flow waits for the slow one")
 		}
 		if got := <-done; got != "quick" {
 			t.Errorf("%s was done first", got)
@@ -42,7 +42,7 @@ func TestWorkKeepsToItsRate(t *testing.T) {
 		done := make(chan int, 1000)
 		p := newWorkerPool(Config{QPS: 10, Burst: 5, Workers: 8}, func(_ context.Context, item int) { done <- item })
 		for i := range 1000 {
-			p.push("lane", i, 0)
+			p.push("flow", i, 0)
 		}
 		var running sync.WaitGroup
 		defer running.Wait()
@@ -60,7 +60,7 @@ func TestWorkKeepsToItsRate(t *testing.T) {
 func TestNothingIsPushedBeyondTheLimit(t *testing.T) {
 	p := newWorkerPool(Config{QPS: 1, Burst: 1, Workers: 1}, func(context.Context, int) {})
 	for i := range 3 {
-		if got, want := p.push("lane", i, 2), i < 2; got != want {
+		if got, want := p.push("flow", i, 2), i < 2; got != want {
 			t.Errorf("push %d: %v, want %v", i, got, want)
 		}
 	}
