@@ -73,7 +73,7 @@ func (c *creator) create(ctx context.Context, in *instance) {
 	case apierrors.IsAlreadyExists(err):
 		c.resolveConflict(ctx, in)
 	default:
-		c.retryOrFail(in, err)
+		c.retryOrFail(in, refusalOf(err, in.pod.namespace))
 	}
 }
 
@@ -164,8 +164,11 @@ func (c *creator) resolveConflict(ctx context.Context, in *instance) {
 	defer cancel()
 	pod, err := c.client.Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
 	if err != nil {
-		// It may be gone meanwhile; the next attempt will show.
-		c.retryOrFail(in, apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0))
+		// It may be gone meanwhile; the next attempt will show. This attempt has created nothing,
+		// so a pod of that name may be another one, which must not be deleted.
+		why := refusalOf(apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0), in.pod.namespace)
+		why.mayExist = false
+		c.retryOrFail(in, why)
 		return
 	}
 	if of, ours := identity(pod); ours && of == in.id && pod.DeletionTimestamp == nil {
@@ -180,8 +183,7 @@ func (c *creator) resolveConflict(ctx context.Context, in *instance) {
 }
 
 // retryOrFail schedules a retry after a transient error, within retryWindow.
-func (c *creator) retryOrFail(in *instance, err error) {
-	why := refusalOf(err, in.pod.namespace)
+func (c *creator) retryOrFail(in *instance, why refusal) {
 	c.ifCreating(in, func() {
 		in.mayExist = in.mayExist || why.mayExist
 		now := time.Now()
@@ -195,7 +197,7 @@ func (c *creator) retryOrFail(in *instance, err error) {
 			return
 		}
 		c.metrics.creations.WithLabelValues(resultRetried).Inc()
-		c.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "err", err)
+		c.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "reason", why.reason)
 		in.stage, in.changed = stageQueued, now
 		c.queue.pushBack(in.id.functionUID, in, again)
 	})

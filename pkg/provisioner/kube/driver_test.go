@@ -525,6 +525,33 @@ func TestDeletionsAreTriedUntilThePodIsGone(t *testing.T) {
 	})
 }
 
+// It may be an instance that another scheduler started, and run calls.
+func TestAPodOfThatNameIsNotDeletedIfItCannotBeLookedAt(t *testing.T) {
+	for name, end := range map[string]func(*harness, *v1alpha1.Function){
+		"until it is given up": func(*harness, *v1alpha1.Function) { time.Sleep(retryWindow) },
+		"until it is stopped":  func(th *harness, f *v1alpha1.Function) { th.Stop(string(f.UID), "c-1", false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "hello-c-1", Namespace: "shop", UID: "foreign"}}
+			runHarness(t, testConfig(), append([]runtime.Object{foreign}, oneNode...), func(th *harness) {
+				th.fail = func(verb string, _ int) error {
+					if verb == "get" {
+						return apierrors.NewInternalError(errors.New("busy"))
+					}
+					return nil
+				}
+				f := testFunction("hello")
+				th.start(f, "c-1")
+				end(th, f)
+				th.exit()
+				if th.count("delete") != 0 {
+					t.Error("the other pod was deleted")
+				}
+			})
+		})
+	}
+}
+
 func TestAPodThatCannotBeDeletedHoldsNoOtherOfItsFunctionUp(t *testing.T) {
 	config := testConfig()
 	config.setDefaults()
