@@ -193,7 +193,9 @@ func (c *Core) onLeft(now time.Duration, id InstanceID) {
 	c.setBand(i, false, WhyEnded)
 	delete(c.instances, id)
 	c.members = slices.DeleteFunc(c.members, func(other *instance) bool { return other == i })
-	i.function.instances--
+	if i.function.instances--; i.function.instances == 0 {
+		i.function.shrink()
+	}
 	i.function.last = now
 	i.namespace.instances--
 }
@@ -233,6 +235,9 @@ func (c *Core) onAsked(now time.Duration, i *instance, e Asked) {
 	i.ask, i.asked, i.received = e.Ask, now, received
 	i.namespace.wanted = now
 	i.function.received(now)
+	if c.params.Order == FairChoice {
+		i.function.count(now)
+	}
 	c.rhythm.arrived(now)
 	c.wait(i, waiting)
 }

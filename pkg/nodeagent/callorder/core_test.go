@@ -636,3 +636,24 @@ func TestAChainOfNestedCallsEnds(t *testing.T) {
 		}
 	}
 }
+
+func TestArrivalsOfFunctionsThatAreGoneTakeLittleMemory(t *testing.T) {
+	for _, order := range Orders() {
+		t.Run(string(order), func(t *testing.T) {
+			n := newNode(t, func(p *Params) { p.Order = order })
+			n.join(1)
+			for ask := range uint64(100_000) {
+				n.now += recently / 200_000
+				n.core.Step(n.now, Asked{Instance: 1, Ask: ask})
+			}
+			f := n.core.functions[functionName{"default", "f1"}]
+			if order != FairChoice && len(f.recent) > 0 {
+				t.Errorf("%d arrivals are kept, which only Fair-Choice counts", len(f.recent))
+			}
+			n.core.Step(n.now, Left{Instance: 1})
+			if kept := cap(f.recent); kept > 2*goneArrivals {
+				t.Errorf("room for %d arrivals is kept of a function without instances", kept)
+			}
+		})
+	}
+}

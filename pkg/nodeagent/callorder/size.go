@@ -26,7 +26,8 @@ type function struct {
 	// previous and latest are when its last two calls were received; before the first, both
 	// are before every other call.
 	previous, latest time.Duration
-	recent           []time.Duration // when its calls of the last minute arrived
+	// recent is when its calls of the last minute arrived; for Fair-Choice only.
+	recent []time.Duration
 }
 
 // beforeAll is before every time that occurs.
@@ -76,11 +77,24 @@ func (n functionName) before(other functionName) bool {
 func (f *function) received(now time.Duration) {
 	f.last = now
 	f.previous, f.latest = f.latest, now
+}
+
+// count notes an arrival for Fair-Choice.
+func (f *function) count(now time.Duration) {
 	old := 0
 	for old < len(f.recent) && f.recent[old] <= now-recently {
 		old++
 	}
 	f.recent = append(f.recent[old:], now)
+}
+
+// goneArrivals is how many arrivals are kept of a function without instances. Agents name their functions, and
+// may have a new one each minute.
+const goneArrivals = 100
+
+// shrink forgets all but the last arrivals.
+func (f *function) shrink() {
+	f.recent = slices.Clone(f.recent[max(0, len(f.recent)-goneArrivals):])
 }
 
 // learn notes the processor time of a call that ended.
