@@ -162,7 +162,7 @@ func (a *Agent) grant(now time.Duration, g callorder.Grant) {
 	}
 	a.metrics.grants.Inc()
 	a.metrics.wait.Observe(g.Waited.Seconds())
-	s.call = runningCall{granted: true, ask: g.Ask, since: now, from: s.usage}
+	s.call = askedCall{granted: true, ask: g.Ask, since: now, from: s.usage}
 	s.call.expected, _ = a.state.core.Mean(s.function.namespace, s.function.name)
 	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Grant{Grant: &nodewire.Grant{Ask: g.Ask}}})
 }
@@ -249,6 +249,7 @@ func (a *Agent) leaveLocked(s *session) error {
 	if a.state.sessions[s.id] != s {
 		return nil
 	}
+	a.endCall(a.now(), s, true)
 	a.applyEvent(a.now(), callorder.Left{Instance: s.id})
 	a.state.breaths.lifted(s.id)
 	delete(a.state.sessions, s.id)

@@ -648,6 +648,39 @@ func TestACallThatGaveUpAsItsGrantWasSentIsNoCallOfItsFunction(t *testing.T) {
 	})
 }
 
+func TestWaitsThatEndWithoutATicketCount(t *testing.T) {
+	for name, end := range map[string]func(*fakeAgent){
+		"given up":              func(p *fakeAgent) { p.giveUp(1) },
+		"begun without it":      func(p *fakeAgent) { p.endCall() },
+		"the next one asks":     func(p *fakeAgent) { p.ask(2) },
+		"the instance has gone": func(p *fakeAgent) { p.hangUp() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reg := prometheus.NewRegistry()
+				m := newMachine(t, func(c *Config, d *Deps) {
+					c.Calls.Cores, c.Calls.Slice, c.Calls.BlockedAfter, d.Registry = 1, callorder.Slice{Rule: callorder.SliceOff}, 0, reg
+				})
+				defer m.run()()
+				has, waits := m.connect("a", "f"), m.connect("b", "g")
+				m.want(9)
+				has.ask(1)
+				waits.ask(1)
+				m.pass(5 * time.Second)
+				end(waits)
+				synctest.Wait()
+				// value is the number of waits: of both calls.
+				if n := value(t, reg, "windlass_node_core_wait_seconds", "serpt"); n != 2 {
+					t.Errorf("%v waits are counted", n)
+				}
+				if sum := sumOf(t, reg, "windlass_node_core_wait_seconds"); sum < 5 {
+					t.Errorf("they are %v s", sum)
+				}
+			})
+		})
+	}
+}
+
 func TestARefusedCallIsNoCallOfItsFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

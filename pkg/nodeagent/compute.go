@@ -182,6 +182,7 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 		s.look()
 		a.metrics.asks.Inc()
 		ended := a.endCall(now, s, false)
+		s.call = askedCall{ask: m.Ask.GetAsk(), waits: s.class == callorder.Standard, asked: now}
 		a.applyEvent(now, callorder.Asked{Instance: s.id, Ask: m.Ask.GetAsk(), Waited: clamp(m.Ask.GetWaitedNs(), maxWaited), Usage: s.usage})
 		a.exempt(now, s, ended)
 		s.sign = now
@@ -201,13 +202,16 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 }
 
 // endCall counts the call that had a ticket, and reports whether there was one. One that was refused
-// is none.
+// is none. If the call still waited, its wait counts: those that wait the longest are given up, or begin without a ticket.
 func (a *Agent) endCall(now time.Duration, s *session, refused bool) (ended bool) {
+	if s.call.waits {
+		a.metrics.wait.Observe((now - s.call.asked).Seconds())
+	}
 	ended = s.call.granted && !refused
 	if ended {
 		a.metrics.countCall(s.function, now-s.call.since, s.usage-s.call.from, s.call.expected)
 	}
-	s.call = runningCall{}
+	s.call = askedCall{}
 	return ended
 }
 

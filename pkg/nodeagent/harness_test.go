@@ -386,3 +386,20 @@ func value(t *testing.T, reg *prometheus.Registry, name, label string) float64 {
 	}
 	return -1
 }
+
+// sumOf is the sum of a histogram's observations.
+func sumOf(t *testing.T, reg *prometheus.Registry, name string) (sum float64) {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			if f.GetName() == name {
+				sum += s.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return sum
+}

@@ -34,7 +34,7 @@ var (
 	lowDecl = Metrics.Gauge(metric.Experimental, "windlass_node_low_instances",
 		"Instances in the low band.")
 	waitDecl = Metrics.Histogram(metric.Experimental, "windlass_node_core_wait_seconds",
-		"Time that calls waited for a core ticket, by the order in use.", waitBuckets, "order")
+		"Time that calls waited for a core ticket, by the order in use: until they got one, were given up or, for calls that began without one, until their end.", waitBuckets, "order")
 	asksDecl = Metrics.Counter(metric.Experimental, "windlass_node_asks_total",
 		"Calls that asked for a core ticket.")
 	grantsDecl = Metrics.Counter(metric.Experimental, "windlass_node_grants_total",

@@ -57,13 +57,15 @@ type session struct {
 	low, inLow, failing bool
 	// bandless says that its group has no bands.
 	bandless bool
-	call     runningCall
+	call     askedCall
 }
 
-// runningCall is the call that an instance runs with a ticket.
-type runningCall struct {
-	granted bool
-	ask     uint64
+// askedCall is the call that an instance has asked for last, until it ends.
+type askedCall struct {
+	ask uint64
+	// waits says that it waits for its ticket since asked, and granted that it has got it.
+	waits, granted bool
+	asked          time.Duration
 	// since and from are the time and the usage at its begin.
 	since, from time.Duration
 	// expected is the function's mean then; 0 if unknown.
