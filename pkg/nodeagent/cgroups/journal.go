@@ -126,6 +126,9 @@ func (j *Journal) append(line string) error {
 	}
 	j.lines++
 	_, err := j.file.WriteString(line)
+	if err != nil {
+		j.lines = longJournal // a part of it may be there, which the next line must not continue
+	}
 	return err
 }
 

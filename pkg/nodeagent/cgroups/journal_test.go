@@ -122,3 +122,32 @@ func TestAFolderIsNoJournal(t *testing.T) {
 		t.Errorf("something was written into the folder: %v", err)
 	}
 }
+
+func TestALineThatWasCutShortSwallowsNoOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "weights")
+	j := openJournal(t, path)
+	if err := j.noteLow("/x/pod1", "512"); err != nil {
+		t.Fatal(err)
+	}
+	// A full disk takes the begin of a line.
+	whole := j.file
+	if _, err := whole.WriteString(`low 512 "/x/po`); err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	j.file = full
+	if err := j.noteLow("/x/pod2", "512"); err == nil {
+		t.Fatal("a full disk takes a line")
+	}
+	j.file = whole
+	if err := j.noteLow("/x/pod3", "77"); err != nil {
+		t.Fatal(err)
+	}
+	if left, _, err := readJournal(path); err != nil || len(left) != 2 || left["/x/pod3"] != "77" {
+		t.Errorf("low are %v, %v", left, err)
+	}
+}
