@@ -102,9 +102,11 @@ func (a *Agent) runNodeStream(ctx context.Context) (welcomed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := a.greetNode(stream); err != nil {
+	welcome, err := a.greetNode(stream)
+	if err != nil {
 		return false, err
 	}
+	a.hearWelcome(stream, welcome)
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -116,15 +118,23 @@ func (a *Agent) runNodeStream(ctx context.Context) (welcomed bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		a.hearNode(stream, reply)
+		a.hearNode(reply)
 	}
 }
 
+// hearWelcome lets the core know of a node agent that has said welcome.
+func (a *Agent) hearWelcome(stream computeStream, welcome *nodewire.Welcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nodeAgent.stream = stream
+	a.step(core.NodeWelcome{StillEvery: time.Duration(welcome.GetStillEveryNs())}, nil)
+}
+
 // greetNode says hello and waits for the welcome.
-func (a *Agent) greetNode(stream computeStream) error {
+func (a *Agent) greetNode(stream computeStream) (*nodewire.Welcome, error) {
 	token, err := nodeToken(a.config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a.mu.Lock()
 	who := a.identity
@@ -137,25 +147,25 @@ func (a *Agent) greetNode(stream computeStream) error {
 		Class: who.class, SliceNs: int64(who.slice), Concurrency: uint32(who.concurrency), Cgroup: ownGroup("/"),
 	}
 	if err := stream.Send(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Hello{Hello: hello}}); err != nil {
-		return err
+		return nil, err
 	}
 	first, err := stream.Recv()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	welcome := first.GetWelcome()
 	if welcome == nil {
-		return errors.New("podagent: the node agent did not begin with a welcome")
+		return nil, errors.New("podagent: the node agent did not begin with a welcome")
 	}
 	if _, ok := speech.Accept(welcome); !ok {
-		return fmt.Errorf("%w: it is of release %q and speaks protocol %d", errUnsupported, welcome.GetRelease(), welcome.GetProtocol())
+		return nil, fmt.Errorf("%w: it is of release %q and speaks protocol %d", errUnsupported, welcome.GetRelease(), welcome.GetProtocol())
 	}
-	return nil
+	return welcome, nil
 }
 
 // hearNode passes a message of the node agent to the core. What this release does not know means
 // nothing to it.
-func (a *Agent) hearNode(stream computeStream, reply *nodewire.ComputeReply) {
+func (a *Agent) hearNode(reply *nodewire.ComputeReply) {
 	var e core.Event
 	switch kind := reply.GetKind().(type) {
 	case *nodewire.ComputeReply_Mode:
@@ -172,6 +182,5 @@ func (a *Agent) hearNode(stream computeStream, reply *nodewire.ComputeReply) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nodeAgent.stream = stream
 	a.step(e, nil)
 }

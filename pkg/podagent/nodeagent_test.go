@@ -15,7 +15,11 @@ import (
 )
 
 // fakeNode hands every stream to the test, which speaks for the node agent.
-type fakeNode struct{ streams chan *computing }
+// fakeNode promises a sign each stillEvery, unless that is 0.
+type fakeNode struct {
+	streams    chan *computing
+	stillEvery time.Duration
+}
 
 // computing is the node agent's end of one stream.
 type computing struct {
@@ -126,7 +130,7 @@ func (w *harness) joinNodeWith(token string) *computing {
 	s := <-w.node.streams
 	s.t = w.t
 	s.hear("hello default/f cid " + token)
-	s.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Welcome{Welcome: &nodewire.Welcome{Protocol: 1}}})
+	s.say(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Welcome{Welcome: &nodewire.Welcome{Protocol: 1, StillEveryNs: int64(w.node.stillEvery)}}})
 	return s
 }
 
@@ -392,6 +396,27 @@ func TestCallsBeginWithoutANodeAgentThatFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestACallWaitsForAsLongAsTheNodeAgentMayBeSilent(t *testing.T) {
+	withHarness(t, onANode, func(w *harness) {
+		w.node.stillEvery = 300 * time.Millisecond
+		p, node, g := w.lendOnANode()
+		node.mode(true)
+		loan := g.call(get())
+		node.hear("ask 2 waited 0s")
+		before := time.Now()
+		(<-w.adapter.calls).hello()
+		if waited := time.Since(before); waited < 600*time.Millisecond || waited > 620*time.Millisecond {
+			t.Errorf("the call waited for %v", waited)
+		}
+		loan.hear("stalled 50ms", "stalled 0s")
+		loan.hear(`head 200 whole "hello" keeps`)
+		loan.hearEnd()
+		node.hear("ended")
+		p.retire("test")
+		w.ended(nil)
+	})
 }
 
 func TestACallThatRunsWhenTheNodeBecomesBusyIsReported(t *testing.T) {

@@ -147,6 +147,8 @@ func handleOfAttempt(c *Core, now time.Time, e Event) {
 // handleOfNode is handleEvent for the events of the node agent.
 func handleOfNode(c *Core, now time.Time, e Event) {
 	switch e := e.(type) {
+	case NodeWelcome:
+		onNodeWelcome(c, now, e)
 	case NodeMode:
 		onNodeMode(c, now, e)
 	case NodeGranted:

@@ -203,9 +203,12 @@ const (
 	Untouched
 )
 
+// NodeWelcome says how often the node agent gives a sign while a call waits for a core; 0 if it does not say. It
+// is the first event of a connection to the node agent.
+type NodeWelcome struct{ StillEvery time.Duration }
+
 // NodeMode says whether the node is busy: whether more threads want to run than it has cores. Ask says
-// that calls ask their node agent for a core meanwhile. It is the first event of a connection to
-// the node agent.
+// that calls ask their node agent for a core meanwhile.
 type NodeMode struct{ Busy, Ask bool }
 
 // NodeGranted says that a call that asked may begin.
@@ -241,6 +244,7 @@ func (BodyCut) isEvent()        {}
 func (GiveUp) isEvent()         {}
 func (GatewayLost) isEvent()    {}
 func (CallEnded) isEvent()      {}
+func (NodeWelcome) isEvent()    {}
 func (NodeMode) isEvent()       {}
 func (NodeGranted) isEvent()    {}
 func (NodeStill) isEvent()      {}

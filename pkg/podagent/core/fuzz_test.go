@@ -195,7 +195,7 @@ func (w *checker) playOne(what byte, how int) {
 	case 36, 37:
 		w.playNode(NodeGranted{attempt})
 	case 38:
-		w.playNode(NodeStill{})
+		w.playNode([]Event{NodeStill{}, NodeWelcome{time.Duration(how) * 10 * time.Millisecond}}[how%2])
 	case 39:
 		w.playNode([]Event{NodeLost{}, NodeLow{how%16 > 8}}[min(1, how%8)])
 	case 29:
@@ -209,7 +209,7 @@ func (w *checker) playOne(what byte, how int) {
 // playNode plays an event of the node agent, whose first one says its mode.
 func (w *checker) playNode(e Event) {
 	switch e.(type) {
-	case NodeMode:
+	case NodeMode, NodeWelcome:
 		w.nodeUp = true
 	case NodeLost:
 		w.nodeUp, w.known, w.asking = false, false, 0
@@ -384,7 +384,7 @@ func (w *checker) checkNode() {
 	case a == nil && w.asking != 0 && !w.over:
 		w.counters.withoutCore++
 		w.asking = 0
-	case a != nil && (!w.nodeUp || n != w.asking || !w.now.Before(w.sign.Add(nodePatience))):
+	case a != nil && (!w.nodeUp || n != w.asking || !w.now.Before(w.sign.Add(w.core.node.patience()))):
 		w.t.Errorf("%d waits for a core, since %v after the last sign; the node agent is there: %v", n, w.now.Sub(w.sign), w.nodeUp)
 	}
 }
@@ -541,7 +541,7 @@ func (w *checker) seeCall(e Effect) {
 		w.seeAccept(e)
 	case Start:
 		w.counters.starts++
-		if s := w.state[e.Attempt]; s != "granted" && s != "accepted" || w.asking == e.Attempt && w.now.Before(w.sign.Add(nodePatience)) {
+		if s := w.state[e.Attempt]; s != "granted" && s != "accepted" || w.asking == e.Attempt && w.now.Before(w.sign.Add(w.core.node.patience())) {
 			w.t.Errorf("started an attempt that is %q; %d asks for a core", s, w.asking)
 		}
 		if w.stalls == e.Attempt {

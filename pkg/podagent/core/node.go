@@ -9,9 +9,11 @@ import (
 // The node agent of a busy node decides which calls compute (pkg/nodeagent/callorder). Whatever
 // goes wrong with it, calls begin as if it were not there.
 const (
-	// nodePatience is how long a call waits for a core without any sign of the node agent,
-	// which says every 100 ms that the call still waits.
+	// nodePatience is how long a call waits at least for a core without any sign of the node agent,
+	// which says every 100 ms that the call still waits, or as often as its welcome says. Two signs may be missing,
+	// and come late by signSlack.
 	nodePatience = 220 * time.Millisecond
+	signSlack    = 20 * time.Millisecond
 	// maxCoreWait bounds the wait of one call, with signs.
 	maxCoreWait = 30 * time.Second
 	// runShare is the part of its time that a call by a loan does not wait for a core: an eighth. A call
@@ -33,6 +35,8 @@ type node struct {
 	// that it has given no sign since a call waited for one in vain.
 	heard, distrusted time.Time
 	silent            bool
+	// stillEvery is how often the node agent gives a sign while a call waits, as it says.
+	stillEvery time.Duration
 	// waiting is the call that waits for a core, since asked; 0 for none.
 	waiting Attempt
 	asked   time.Time
@@ -195,6 +199,16 @@ func sayBusy(c *Core, now time.Time, busy bool) {
 // hear notes a sign of the node agent.
 func (n *node) hear(now time.Time) { n.heard, n.silent = now, false }
 
+// patience is how long a call waits without a sign.
+func (n *node) patience() time.Duration {
+	return max(nodePatience, 2*min(n.stillEvery, maxCoreWait)+signSlack)
+}
+
+func onNodeWelcome(c *Core, now time.Time, e NodeWelcome) {
+	c.node.hear(now)
+	c.node.stillEvery = e.StillEvery
+}
+
 func onNodeMode(c *Core, now time.Time, e NodeMode) {
 	c.node.hear(now)
 	c.node.asks = e.Ask
@@ -307,7 +321,7 @@ func impatientAt(c *Core) time.Time {
 	if c.node.heard.After(sign) {
 		sign = c.node.heard
 	}
-	return earliest(sign.Add(nodePatience), c.node.asked.Add(maxCoreWait))
+	return earliest(sign.Add(c.node.patience()), c.node.asked.Add(maxCoreWait))
 }
 
 // sayAt is when the scheduler hears of the wait next; zero if no call waits.

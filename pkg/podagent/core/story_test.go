@@ -137,6 +137,7 @@ func (s *script) play(words []string) {
 			}
 			return called
 		},
+		"promises":  func() Event { return NodeWelcome{duration(1)} },
 		"node":      func() Event { return NodeMode{Busy: word(1) == "busy", Ask: word(1) == "busy" && word(2) != "exempt"} },
 		"core":      func() Event { return NodeGranted{attempt} },
 		"still":     func() Event { return NodeStill{} },
