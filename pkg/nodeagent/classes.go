@@ -29,18 +29,37 @@ type usageMeter struct {
 	class callorder.Class
 	since time.Duration
 	at    map[callorder.InstanceID]time.Duration // usage then
+	// cores is what observe returned last, took the time before since over which that was, and missing says that some
+	// instance was seen for the first time.
+	cores   float64
+	took    time.Duration
+	missing bool
 }
 
 func newUsageMeter(class callorder.Class) usageMeter {
 	return usageMeter{class: class, at: map[callorder.InstanceID]time.Duration{}}
 }
 
+// figureFor is how long a figure of a usageMeter is used at most.
+const figureFor = 50 * time.Millisecond
+
+// recent is on how many cores the class computes now. A figure is used for twice the time over which it was taken, so that
+// one moment does not count for many. One over more than longest is old, and says nothing of now.
+func (u *usageMeter) recent(now, longest time.Duration, sessions map[callorder.InstanceID]*session, classes map[callorder.Class]int) (cores float64, known bool) {
+	if now-u.since >= min(2*u.took, figureFor) || u.took > longest || u.missing {
+		u.observe(now, sessions, classes)
+	}
+	return u.cores, u.took <= longest
+}
+
 // observe reads what the class has used since the last time, in cores. Instances that have come
 // since then count from now on. classes is how many there are of each.
 func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceID]*session, classes map[callorder.Class]int) (cores float64) {
+	u.cores, u.took, u.missing = 0, now-u.since, false
+	u.since = now
 	if classes[u.class] == 0 {
 		clear(u.at)
-		u.since = now
+		u.took = 0
 		return 0
 	}
 	var used time.Duration
@@ -55,17 +74,17 @@ func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceI
 			continue
 		}
 		s.look()
-		if before, known := u.at[id]; known {
+		before, known := u.at[id]
+		if known {
 			used += s.usage - before
 		}
+		u.missing = u.missing || !known
 		u.at[id] = s.usage
 	}
-	took := now - u.since
-	u.since = now
-	if took <= 0 {
-		return 0
+	if u.took > 0 {
+		u.cores = float64(used) / float64(u.took)
 	}
-	return float64(used) / float64(took)
+	return u.cores
 }
 
 // counts says whether what the instance uses counts. A batch instance that is not in the low band competes with all

@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -144,6 +145,42 @@ func TestBatchInstancesMakeNoMachineBusy(t *testing.T) {
 		g.compute(true)
 		m.pass(3 * time.Second)
 		expect(t, "while something is left again", a, "ask not")
+	})
+}
+
+// What batch instances got over a time in which nobody looked says nothing of now.
+func TestARushBesideBatchIsNoticedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) { c.Calls.Cores = 4 })
+		defer m.run()()
+		a := m.connect("a", "f")
+		m.connectAs("Batch", "b")
+		m.group("b").spare()
+		m.group("b").compute(true)
+		m.want(5)
+		m.want(4)
+		m.pass(time.Minute)
+		m.group("b").compute(false) // the others have all cores
+		m.mu.Lock()
+		m.runnable = 9
+		m.mu.Unlock()
+		m.pass(m.config.Mode.CalmEvery + 30*time.Millisecond)
+		expect(t, "of a rush", a, "welcome", "ask")
+	})
+}
+
+func TestBatchIsMeasuredSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		const batch = 50
+		for n := range batch {
+			m.connectAs("Batch", fmt.Sprint("b", n))
+		}
+		m.want(99)
+		if n := m.readsIn(time.Second); n > 40*batch {
+			t.Errorf("each is read %d times a second", n/batch)
+		}
 	})
 }
 

@@ -139,6 +139,7 @@ type fakeGroup struct {
 	waits           float64 // share of the time in which it waits
 	waited          time.Duration
 	lowered, lifted int
+	reads           int // of Usage
 }
 
 // settle adds what was used since the last change.
@@ -190,6 +191,7 @@ func (g *fakeGroup) failWith(err error) {
 func (g *fakeGroup) Usage() (time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.reads++
 	g.settle()
 	return g.used, g.usageFails
 }
@@ -345,6 +347,23 @@ func (p *fakeAgent) heard() []string {
 	}
 	p.replies = nil
 	return words
+}
+
+// readsIn is how often the usage of groups is read while time passes.
+func (m *machine) readsIn(d time.Duration) int {
+	sum := func() (n int) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, g := range m.groups {
+			g.mu.Lock()
+			n += g.reads
+			g.mu.Unlock()
+		}
+		return n
+	}
+	before := sum()
+	m.pass(d)
+	return sum() - before
 }
 
 // occupants connects instances that have one call of 10 ms after the other while occupy

@@ -76,8 +76,11 @@ func (a *Agent) lookAtMode(now time.Duration) {
 // wantedByOthers reports whether more than the threads of batch instances want the cores. They want
 // them at all times, and nobody has to wait for that.
 func (a *Agent) wantedByOthers(now time.Duration) bool {
-	got := a.state.batch.observe(now, a.state.sessions, a.state.classes)
-	return a.state.core.Counts().Waiting > 0 || full(got, a.config.Breath.Share, a.config.Calls.Cores, a.state.coLocation.allowed(a.config.Calls.Cores))
+	if a.state.core.Counts().Waiting > 0 {
+		return true
+	}
+	got, known := a.state.batch.recent(now, 2*a.config.Mode.CalmEvery, a.state.sessions, a.state.classes)
+	return !known || full(got, a.config.Breath.Share, a.config.Calls.Cores, a.state.coLocation.allowed(a.config.Calls.Cores))
 }
 
 // sample tells the core how much those have used that it watches.
