@@ -611,6 +611,29 @@ func TestSlicesAndBlockedCallsAreCounted(t *testing.T) {
 	})
 }
 
+func TestCallsThatSleepAreSampledSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		const calls = 100
+		var agents []*fakeAgent
+		for n := range calls {
+			agents = append(agents, m.connect(fmt.Sprint("i", n), fmt.Sprint("f", n)))
+		}
+		m.want(99)
+		for _, p := range agents {
+			p.ask(1)
+		}
+		m.pass(time.Second)
+		if n := m.state.core.Counts(); n.Blocked != calls {
+			t.Fatalf("the calls are %+v", n)
+		}
+		if n := m.readsIn(time.Second); n > 30*calls {
+			t.Errorf("each is read %d times a second", n/calls)
+		}
+	})
+}
+
 func TestAnExemptFunctionThatComputesMuchAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

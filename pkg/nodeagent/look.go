@@ -85,7 +85,7 @@ func (a *Agent) wantedByOthers(now time.Duration) bool {
 
 // sample tells the core how much those have used that it watches.
 func (a *Agent) sample(now time.Duration) {
-	a.state.watched = a.state.core.AppendWatched(a.state.watched[:0])
+	a.state.watched = a.state.core.AppendDue(a.state.watched[:0])
 	for _, id := range a.state.watched {
 		if s := a.state.sessions[id]; s != nil && s.look() {
 			a.applyEvent(now, callorder.Sampled{Instance: id, Usage: s.usage})

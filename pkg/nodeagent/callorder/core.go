@@ -66,6 +66,7 @@ type instance struct {
 	usage   time.Duration // processor time at the last look
 	began   time.Duration // usage when the call began
 	stalled int           // samples in a row without processor time
+	skipped int           // samples since the last one, in which it was left out
 	// outlived says that its call has outlived its slice, also while it is blocked.
 	outlived bool
 
@@ -303,7 +304,8 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 			c.enter(now, i, blocked)
 		}
 	case blocked:
-		if grew <= stillness {
+		if i.stalled++; grew <= stillness*time.Duration(1+i.skipped) {
+			i.skipped = 0
 			return
 		}
 		if i.outlived {
@@ -409,6 +411,30 @@ func (c *Core) AppendWatched(to []InstanceID) []InstanceID {
 		for _, i := range list {
 			to = append(to, i.id)
 		}
+	}
+	return to
+}
+
+// A call that has been blocked for sleepsAfter samples is looked at in one of sleepsFor: hundreds may sleep for
+// minutes.
+const sleepsAfter, sleepsFor = 20, 8
+
+// AppendDue appends the instances of AppendWatched whose processor time the core needs in this sample.
+func (c *Core) AppendDue(to []InstanceID) []InstanceID {
+	if !c.busy {
+		return to
+	}
+	for _, list := range [][]*instance{c.holding, c.lifted} {
+		for _, i := range list {
+			to = append(to, i.id)
+		}
+	}
+	for _, i := range c.blocked {
+		if i.stalled >= sleepsAfter && i.skipped < sleepsFor-1 {
+			i.skipped++
+			continue
+		}
+		to = append(to, i.id)
 	}
 	return to
 }

@@ -442,6 +442,43 @@ func TestABlockedCallGivesItsTicketBack(t *testing.T) {
 	n.do("^1 ticket", Ended{Instance: 2, Usage: 5 * ms})
 }
 
+func TestACallThatSleepsForLongIsSampledSeldom(t *testing.T) {
+	n := newNode(t, func(p *Params) { p.BlockedAfter = 2 })
+	n.join(1, 2)
+	n.do("+1", Asked{Instance: 1})
+	usage := time.Duration(0)
+	// sample passes some ticks, and says in how many of them the call was sampled.
+	sample := func(ticks int, grows time.Duration) (samples int) {
+		for range ticks {
+			n.now += 5 * ms
+			usage += grows
+			for _, id := range n.core.AppendDue(nil) {
+				if id == 1 {
+					samples++
+					n.core.Step(n.now, Sampled{Instance: 1, Usage: usage})
+				}
+			}
+		}
+		return samples
+	}
+	if got := sample(20, 0); got != 20 {
+		t.Errorf("in 100 ms it was sampled %d times", got)
+	}
+	sample(20, 0)
+	if got := sample(80, 0); got != 10 {
+		t.Errorf("asleep, it was sampled %d times in 80 ticks", got)
+	}
+	sample(80, stillness/2) // the agent in its pod
+	if got := n.core.Counts(); got.Blocked != 1 {
+		t.Errorf("for what an agent uses, the calls are %+v", got)
+	}
+	n.do("+2", Asked{Instance: 2})
+	sample(8, ms)
+	if got := n.core.Counts(); got.Preempted != 1 {
+		t.Errorf("once it computes, the calls are %+v", got)
+	}
+}
+
 func TestUnderOverloadCallsBeginInTheLowBand(t *testing.T) {
 	n := newNode(t, func(p *Params) {
 		p.Order, p.Slice, p.Bypass, p.Preempt = FIFO, Slice{SliceFixed, 10 * ms}, 3, false

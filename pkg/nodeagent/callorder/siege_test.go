@@ -142,7 +142,7 @@ func (s *siege) tick() {
 	}
 	s.now += siegeTick
 	if s.core != nil && s.now%(5*ms) == 0 {
-		s.sample(s.core.AppendWatched(nil))
+		s.sample(s.core.AppendDue(nil))
 	}
 	if s.core != nil && s.now%(100*ms) == 0 {
 		s.sample(s.core.AppendUnasked(nil, 32))
