@@ -41,13 +41,15 @@ func New(due func()) (*Timer, error) {
 func (t *Timer) callWhenDue(due func()) {
 	defer close(t.ended)
 	var count [8]byte // how often it was due
-	read := func(fd uintptr) (done bool) {
+	read := func(fd uintptr) (failed bool) {
 		_, _, errno := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(&count)), unsafe.Sizeof(count))
-		return errno != syscall.EAGAIN
+		if errno == 0 {
+			due()
+		}
+		// It is called again once there is something to read. A new Read would begin with a read for nothing.
+		return errno != 0 && errno != syscall.EAGAIN
 	}
-	for t.raw.Read(read) == nil {
-		due()
-	}
+	_ = t.raw.Read(read)
 }
 
 // Reset lets it be due once, after that time, and not when it was to be before.

@@ -1,6 +1,9 @@
 package kerneltimer
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -49,6 +52,29 @@ func TestOnlyTheLastResetCounts(t *testing.T) {
 	<-due
 	<-due
 	timer.Reset(time.Hour)
+}
+
+func TestATimerIsReadOnceForEachTime(t *testing.T) {
+	reads := func() (n int) {
+		text, err := os.ReadFile("/proc/self/io")
+		if err != nil {
+			t.Skip(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			_, _ = fmt.Sscanf(line, "syscr: %d", &n)
+		}
+		return n
+	}
+	timer, due := started(t)
+	before := reads()
+	timer.Every(time.Millisecond)
+	const times = 100
+	for range times {
+		<-due
+	}
+	if n := reads() - before; n > times+times/2 {
+		t.Errorf("%d reads for %d times", n, times)
+	}
 }
 
 func TestAStoppedTimerCallsNothing(t *testing.T) {
