@@ -22,8 +22,6 @@ type Agent struct {
 	deps    Deps
 	metrics *metrics
 	started time.Time
-	// joined is signalled when there is something to sample.
-	joined chan struct{}
 
 	mu    sync.Mutex
 	state state
@@ -43,6 +41,9 @@ type state struct {
 	// open counts streams, those included that have not said hello.
 	open    int
 	stopped bool
+	// timer is due at the next look; nil before Run. resting says that it is not set, as nobody is there.
+	timer   Timer
+	resting bool
 	// Times of the last looks.
 	lookedAtMode, lookedAtLow time.Duration
 	// remindAt is when the first agent of those whose calls wait has to hear of it; 0 if none does.
@@ -69,7 +70,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 	metrics.show(core)
 	return &Agent{
 		config: config, deps: deps, metrics: metrics,
-		started: deps.Now(), joined: make(chan struct{}, 1),
+		started: deps.Now(),
 		state: state{
 			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
 			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{}, classes: map[callorder.Class]int{},
@@ -79,41 +80,34 @@ func New(config Config, deps Deps) (*Agent, error) {
 	}, nil
 }
 
-// rest is the period of the ticker while nobody is there.
-const rest = time.Hour
-
 // Run samples until ctx ends. It then ends all streams, accepts no other, and sets all instances
 // to normal; the error names those that it could not.
 func (a *Agent) Run(ctx context.Context) error {
-	var every time.Duration
-	ticker := a.deps.newTicker()
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		pause, alone := a.look()
-		if a.deps.Alive != nil {
-			a.deps.Alive(!alone)
-		}
-		if alone {
-			if every != 0 { // nothing is to be looked at until somebody joins
-				every = 0
-				ticker.Reset(rest)
-			}
-			select {
-			case <-ctx.Done():
-			case <-a.joined:
-			}
-			continue
-		}
-		if pause != every {
-			every = pause
-			ticker.Reset(every)
-		}
-		select {
-		case <-ctx.Done():
-		case <-ticker.Ticks():
-		}
-	}
+	timer := a.deps.newTimer(a.onTimer)
+	defer timer.Stop()
+	a.mu.Lock()
+	a.state.timer = timer
+	a.look(a.now())
+	a.mu.Unlock()
+	<-ctx.Done()
 	return a.shutDown()
+}
+
+// onTimer looks once that is due.
+func (a *Agent) onTimer() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.state.stopped {
+		a.look(a.now())
+	}
+}
+
+// lookAfter sets when the next look is due.
+func (a *Agent) lookAfter(pause time.Duration) {
+	a.state.resting = false
+	if a.state.timer != nil {
+		a.state.timer.Reset(pause)
+	}
 }
 
 // now is the time as the core counts it.
@@ -237,9 +231,8 @@ func (a *Agent) joinLocked(s *session) error {
 		Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, Class: s.class, Slice: s.ownSlice, MustAsk: s.mustAsk, Usage: s.usage, Name: s.key,
 	})
 	a.state.coLocation.joined(a.now(), a.state.sessions, s)
-	select {
-	case a.joined <- struct{}{}:
-	default:
+	if a.state.resting {
+		a.lookAfter(0)
 	}
 	return nil
 }

@@ -135,24 +135,6 @@ type Identifier interface {
 	Identify(ctx context.Context, hello Hello, peer net.Addr) (Instance, error)
 }
 
-// Ticker wakes the Agent up for its looks.
-type Ticker interface {
-	// Ticks gets something each time. Ticks that nobody has taken are one.
-	Ticks() <-chan time.Time
-	// Reset changes the time between two ticks, the first included.
-	Reset(every time.Duration)
-	// Stop ends it.
-	Stop()
-}
-
-// goTicker is one of Go's.
-type goTicker struct{ *time.Ticker }
-
-func newGoTicker() Ticker { return goTicker{time.NewTicker(time.Hour)} }
-
-// Ticks implements Ticker.
-func (t goTicker) Ticks() <-chan time.Time { return t.C }
-
 // Deps are the parts that an Agent uses.
 type Deps struct {
 	Instances Identifier
@@ -166,13 +148,6 @@ type Deps struct {
 	// Alive is called after each look at the instances; nil for nothing. It says whether there are some: then
 	// it is called again within ModeParams.CalmEvery.
 	Alive func(instances bool)
-	// NewTicker makes what wakes it up; nil for one of Go's. Run stops it.
-	NewTicker func() Ticker
-}
-
-func (d Deps) newTicker() Ticker {
-	if d.NewTicker == nil {
-		return newGoTicker()
-	}
-	return d.NewTicker()
+	// NewTimer makes what wakes it up; nil for one of Go's. Run stops it.
+	NewTimer func(due func()) Timer
 }

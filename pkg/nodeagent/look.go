@@ -9,16 +9,21 @@ import (
 
 var still = &nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Still{Still: &nodewire.Still{}}}
 
-// look samples what is to be sampled now. It returns the time until the next look, and whether
-// nobody is there.
-func (a *Agent) look() (pause time.Duration, alone bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.state.sessions) == 0 {
-		return 0, true
+// look samples what is to be sampled now, and sets when to look again if somebody is there.
+func (a *Agent) look(now time.Duration) {
+	alone := len(a.state.sessions) == 0
+	if !alone {
+		a.sampleAll(now)
+		a.lookAfter(a.pause())
 	}
-	now := a.now()
-	slack := min(a.config.SampleEvery, a.config.Mode.Every) / 2 // a ticker is not exact
+	a.state.resting = alone
+	if a.deps.Alive != nil {
+		a.deps.Alive(!alone)
+	}
+}
+
+func (a *Agent) sampleAll(now time.Duration) {
+	slack := min(a.config.SampleEvery, a.config.Mode.Every) / 2 // a timer is not exact
 	if now-a.state.lookedAtMode >= a.config.Mode.Every-slack {
 		a.state.lookedAtMode = now
 		a.lookAtMode(now)
@@ -33,17 +38,21 @@ func (a *Agent) look() (pause time.Duration, alone bool) {
 		a.endBreaths(now)
 	}
 	a.remindWaiting(now, slack)
-	pause = a.state.mode.pause()
+	if c := &a.state.coLocation; c.core != nil && now-c.at >= coLocateEvery-slack {
+		c.lookAtClaims(now, a.state.sessions)
+	}
+}
+
+// pause is the time between two looks.
+func (a *Agent) pause() time.Duration {
+	pause := a.state.mode.pause()
 	if a.state.mode.busy {
 		pause = min(a.config.SampleEvery, a.config.Mode.Every)
 	}
-	if c := &a.state.coLocation; c.core != nil {
-		if now-c.at >= coLocateEvery-slack {
-			c.lookAtClaims(now, a.state.sessions)
-		}
+	if a.state.coLocation.core != nil {
 		pause = min(pause, coLocateEvery)
 	}
-	return pause, false
+	return pause
 }
 
 // lookAtMode compares how many threads want to run with the cores. A call that waits for its

@@ -154,17 +154,19 @@ func BenchmarkLook(b *testing.B) {
 				}
 				sessions = append(sessions, s)
 			}
-			agent.mu.Unlock()
 			for range 10 {
 				now = now.Add(10 * time.Millisecond)
-				agent.look()
+				agent.look(agent.now())
 			}
+			agent.mu.Unlock()
 			for _, s := range sessions {
 				agent.onMessage(s, &nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ask{Ask: &nodewire.Ask{Ask: 1}}})
 			}
+			agent.mu.Lock()
+			defer agent.mu.Unlock()
 			for b.Loop() {
-				pause, _ := agent.look()
-				now = now.Add(pause)
+				agent.look(agent.now())
+				now = now.Add(agent.pause())
 			}
 		})
 	}

@@ -187,7 +187,7 @@ func (n *nodeRole) startAgent(instances *podIdentifier) (*nodeagent.Agent, error
 		settings.SwitchOnCoLocation(runtime.NumCPU(), n.tree, n.log)
 	}
 	instances.holds = settings.CoLocation != nil
-	deps := nodeagent.Deps{Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now, NewTicker: nodeagent.NewKernelTicker}
+	deps := nodeagent.Deps{Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now, NewTimer: nodeagent.NewKernelTimer}
 	if n.journal != nil {
 		life, err := cgroups.NewLife(n.journal)
 		if err != nil {

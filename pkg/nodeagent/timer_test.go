@@ -1,0 +1,79 @@
+package nodeagent
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// notedTimer is one of Go's that notes how often it is due.
+type notedTimer struct {
+	Timer
+	due atomic.Int64
+}
+
+// use lets a node agent have it.
+func (n *notedTimer) use(_ *Config, d *Deps) {
+	d.NewTimer = func(due func()) Timer {
+		n.Timer = Deps{}.newTimer(func() {
+			n.due.Add(1)
+			due()
+		})
+		return n
+	}
+}
+
+// wakesIn is how often the timer is due while time passes.
+func (m *machine) wakesIn(timer *notedTimer, d time.Duration) int64 {
+	before := timer.due.Load()
+	m.pass(d)
+	return timer.due.Load() - before
+}
+
+func TestANodeAgentRestsOnceNobodyIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timer := &notedTimer{}
+		m := newMachine(t, timer.use)
+		defer m.run()()
+		p := m.connect("a", "f")
+		m.want(9)
+		if n := m.wakesIn(timer, time.Second); n < 90 {
+			t.Errorf("it looks %d times a second on a busy node", n)
+		}
+		p.hangUp()
+		m.pass(time.Second)
+		if n := m.wakesIn(timer, time.Hour); n > 0 {
+			t.Errorf("it looks %d times in an hour although nobody is there", n)
+		}
+		m.connect("b", "f")
+		if n := m.wakesIn(timer, time.Second); n < 6 {
+			t.Errorf("it looks %d times a second once somebody is there", n)
+		}
+	})
+}
+
+func TestATimerIsDueOnceForEachReset(t *testing.T) {
+	for name, start := range map[string]func(func()) Timer{"of the kernel": NewKernelTimer, "of Go": Deps{}.newTimer} {
+		t.Run(name, func(t *testing.T) {
+			due := make(chan time.Time, 10)
+			timer := start(func() { due <- time.Now() })
+			defer timer.Stop()
+			for range 3 {
+				began := time.Now()
+				timer.Reset(2 * time.Millisecond)
+				if took := (<-due).Sub(began); took < 2*time.Millisecond {
+					t.Errorf("it took %v", took)
+				}
+			}
+			timer.Reset(time.Hour)
+			select {
+			case <-due:
+				t.Error("it is due too early")
+			case <-time.After(20 * time.Millisecond):
+			}
+			timer.Reset(0)
+			<-due
+		})
+	}
+}
