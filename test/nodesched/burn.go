@@ -64,10 +64,10 @@ func burn() error {
 			return err
 		}
 		b.watched = func() func() {
-			fmt.Fprintf(filter, "b%d", unix.Gettid())
+			fmt.Fprintf(filter, "b%d", os.Getpid())
 			return func() {
-				_ = setScheduler(0, unix.SCHED_FIFO, servingPriority)
-				fmt.Fprintf(filter, "e%d", unix.Gettid())
+				_ = setScheduler(0, unix.SCHED_FIFO, servingPriority) // it answers, and the filter does so with the others
+				fmt.Fprintf(filter, "e%d", os.Getpid())
 			}
 		}
 	}

@@ -188,19 +188,6 @@ const clientPriority = 1
 // machine, until back is called. What it starts meanwhile would go first as well. A high weight
 // would not do: it counts only within a group, and the groups of what is measured share another.
 func goFirst() (back func() error, err error) {
-	become := func(class int, priority int32) (err error) {
-		for before := -1; ; { // a thread that begins meanwhile is as the one that began it
-			threads, failed := threadsOf(os.Getpid())
-			for _, thread := range threads {
-				if moved := setScheduler(thread, class, priority); !errors.Is(moved, unix.ESRCH) {
-					failed = errors.Join(failed, moved)
-				}
-			}
-			if failed != nil || len(threads) == before {
-				return failed
-			}
-			before = len(threads)
-		}
-	}
-	return func() error { return become(unix.SCHED_NORMAL, 0) }, become(unix.SCHED_FIFO, clientPriority)
+	pid := os.Getpid()
+	return func() error { return setProcess(pid, unix.SCHED_NORMAL, 0) }, setProcess(pid, unix.SCHED_FIFO, clientPriority)
 }

@@ -19,14 +19,16 @@ import (
 
 // filter is FILTER of SFS as published, on one core: the oldest call that has not used up its
 // slice runs in the real-time class, above all others. Calls say themselves when they begin and
-// end, and the filter alone changes their class in between. It is a process of its own, all
+// end, and the filter alone changes their class in between, which is that of all threads of their process, as the
+// authors' functions have one: Go's own threads in the real-time class, of calls that wait, took the core from the
+// call that it favours 50,000 times a second. It is a process of its own, all
 // threads of which are in the real-time class: beside the clients, it heard of calls only when the
 // fair class had time for the threads of Go that wait for messages. The slice is the mean time between the last 100 arrivals, from 6 ms on, and 20 ms at first,
 // as in the authors' code; a call that has waited three slices is left to the fair class.
 type filter struct {
 	conn  *net.UnixConn
 	queue []began
-	now   int // the thread that runs in the real-time class; 0 for none
+	now   int // the process that runs in the real-time class; 0 for none
 	since time.Time
 	slice time.Duration
 	// arrivals since from.
@@ -38,8 +40,8 @@ type filter struct {
 }
 
 type began struct {
-	thread int
-	at     time.Time
+	process int
+	at      time.Time
 }
 
 const (
@@ -122,8 +124,8 @@ func (f *filter) run() {
 		now := time.Now()
 		switch {
 		case err == nil:
-			thread, _ := strconv.Atoi(string(buffer[1:n]))
-			f.hear(now, buffer[0], thread)
+			process, _ := strconv.Atoi(string(buffer[1:n]))
+			f.hear(now, buffer[0], process)
 		case os.IsTimeout(err):
 		default:
 			return
@@ -136,19 +138,22 @@ func (f *filter) run() {
 	}
 }
 
-func (f *filter) hear(now time.Time, what byte, thread int) {
+func (f *filter) hear(now time.Time, what byte, process int) {
 	if what == 'b' {
 		f.arrived(now)
-		f.queue = append(f.queue, began{thread, now})
-		_ = setScheduler(thread, unix.SCHED_NORMAL, 0) // it may have ended
+		f.queue = append(f.queue, began{process, now})
+		f.set(process, unix.SCHED_NORMAL, 0)
 		return
 	}
-	f.queue = slices.DeleteFunc(f.queue, func(b began) bool { return b.thread == thread })
-	if f.now == thread {
+	f.queue = slices.DeleteFunc(f.queue, func(b began) bool { return b.process == process })
+	if f.now == process {
 		f.now = 0
 	}
-	// It has done so itself, but its slice may have ended in between.
-	_ = setScheduler(thread, unix.SCHED_FIFO, servingPriority)
+	f.set(process, unix.SCHED_FIFO, servingPriority)
+}
+
+func (f *filter) set(process, class int, priority int32) {
+	f.err = errors.Join(f.err, setProcess(process, class, priority))
 }
 
 func (f *filter) arrived(now time.Time) {
@@ -162,7 +167,7 @@ func (f *filter) arrived(now time.Time) {
 }
 
 func (f *filter) leave() {
-	_ = setScheduler(f.now, unix.SCHED_NORMAL, 0) // it may have ended
+	f.set(f.now, unix.SCHED_NORMAL, 0)
 	f.now = 0
 }
 
@@ -173,11 +178,25 @@ func (f *filter) next(now time.Time) {
 		if now.Sub(first.at) >= bypass*f.slice {
 			continue
 		}
-		if err := setScheduler(first.thread, unix.SCHED_FIFO, favouredCall); err != nil {
-			f.err = err
-			continue
+		f.set(first.process, unix.SCHED_FIFO, favouredCall)
+		f.now, f.since = first.process, now
+	}
+}
+
+// setProcess sets the scheduling class of all threads of a process. One that begins meanwhile has the class of the one
+// that began it.
+func setProcess(pid, class int, priority int32) error {
+	for before := -1; ; {
+		threads, failed := threadsOf(pid)
+		for _, thread := range threads {
+			if err := setScheduler(thread, class, priority); !errors.Is(err, unix.ESRCH) {
+				failed = errors.Join(failed, err)
+			}
 		}
-		f.now, f.since = first.thread, now
+		if failed != nil || len(threads) == before {
+			return failed
+		}
+		before = len(threads)
 	}
 }
 

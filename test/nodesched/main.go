@@ -272,6 +272,7 @@ func (p plan) measure(out io.Writer, self, dir string) error {
 		judgeAsks(out, all)
 	}
 	judgeModel(out, p.trace, p.policies, all)
+	judgeSwitches(out, p.trace, p.policies, all)
 	return nil
 }
 

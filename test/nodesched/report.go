@@ -94,6 +94,9 @@ func execution(o outcome) (sum float64) {
 	return sum
 }
 
+// switchesPerCall is how often the machine switched between threads.
+func (o outcome) switchesPerCall() float64 { return float64(o.switches) / float64(len(o.results)) }
+
 // handovers are the times, in seconds, in which no function had a call though one was due: what it
 // takes from the end of a call to the begin of the next one.
 func handovers(results []result) (gaps []float64) {
@@ -148,7 +151,7 @@ func (o outcome) print(to io.Writer, prefix string, classes []string) {
 	gaps := handovers(o.results)
 	fmt.Fprintf(to, "%s_handover_ms p50=%.2f p99=%.2f n=%d share=%.3f\n", prefix, percentile(gaps, 50)*1e3, percentile(gaps, 99)*1e3,
 		len(gaps), mean(gaps)*float64(len(gaps))/o.took.Seconds())
-	fmt.Fprintf(to, "%s_switches_per_call=%.1f\n", prefix, float64(o.switches)/float64(len(o.results)))
+	fmt.Fprintf(to, "%s_switches_per_call=%.1f\n", prefix, o.switchesPerCall())
 	fmt.Fprintf(to, "%s_platform_cpu_us_per_call=%.0f\n", prefix, o.cpu.Seconds()*1e6/float64(len(o.results)))
 	if agents := sumOf(o.metrics, "windlass_node_agents", ""); agents > 0 {
 		asks := sumOf(o.metrics, "windlass_node_asks_total", "")
@@ -255,6 +258,25 @@ func judgeModel(to io.Writer, trace string, policies []policy, all map[string][]
 			verdict = "MISSED"
 		}
 		fmt.Fprintf(to, "%s_model_over_measured_%s=%.2f goal>=0.9,<=1.1 %s\n", trace, p.name, median, verdict)
+	}
+}
+
+// mostSwitches is how many times as often as without an order the machine may switch between threads under a policy. More
+// would be a burden that the harness puts on that policy.
+const mostSwitches = 2
+
+// judgeSwitches prints the medians of these ratios over seeds.
+func judgeSwitches(to io.Writer, trace string, policies []policy, all map[string][]outcome) {
+	off := all["off"]
+	for _, p := range policies {
+		if p.name == "off" || len(off) == 0 || len(off) != len(all[p.name]) {
+			continue
+		}
+		var ratios []float64
+		for i, o := range all[p.name] {
+			ratios = append(ratios, o.switchesPerCall()/off[i].switchesPerCall())
+		}
+		judgeMost(to, fmt.Sprintf("%s_switches_%s_over_off", trace, p.name), percentile(ratios, 50), mostSwitches)
 	}
 }
 

@@ -76,3 +76,20 @@ func TestAGoalThatNoOrderCanReachIsSaidToBeSo(t *testing.T) {
 		}
 	}
 }
+
+// The figures are those of a record in which the harness slowed down SFS.
+func TestAPolicyForWhichTheHarnessSwitchesIsFound(t *testing.T) {
+	per := func(calls ...float64) (all []outcome) {
+		for _, n := range calls {
+			all = append(all, outcome{results: make([]result, 10), switches: int64(n * 10)})
+		}
+		return all
+	}
+	var text strings.Builder
+	judgeSwitches(&text, "azure", []policy{{name: "off"}, {name: "sfs"}, {name: "serpt"}, {name: "fifo"}}, map[string][]outcome{
+		"off": per(263.9, 308.4, 311.7), "sfs": per(2361.4, 2267.0, 2274.0), "serpt": per(358.2, 365.5, 372.0),
+	})
+	if want := "azure_switches_sfs_over_off=7.351 goal<=2 MISSED\nazure_switches_serpt_over_off=1.193 goal<=2 met\n"; text.String() != want {
+		t.Errorf("%s, want %s", text.String(), want)
+	}
+}
