@@ -67,22 +67,7 @@ var bindings = []string{"on", "off"}
 // buildUnsaid builds an agent that tells nobody of a call that waits for a core: then no call leaves
 // the node to which it came. It is the agent of this release in all else.
 func buildUnsaid(dir, to string) error {
-	root, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		return err
-	}
-	source := filepath.Join(filepath.Dir(strings.TrimSpace(string(root))), "pkg/podagent/core/node.go")
-	text, err := os.ReadFile(source)
-	if err != nil {
-		return err
-	}
-	silent, err := withoutWaits(string(text))
-	if err != nil {
-		return err
-	}
-	changed, overlay := filepath.Join(dir, "node.go"), filepath.Join(dir, "overlay.json")
-	err = errors.Join(os.WriteFile(changed, []byte(silent), 0o644),
-		os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace":{%q:%q}}`, source, changed), 0o644))
+	overlay, err := unsaid(dir)
 	if err != nil {
 		return err
 	}
@@ -92,13 +77,34 @@ func buildUnsaid(dir, to string) error {
 	return nil
 }
 
-// withoutWaits is the source of the agent's waits for cores without what it says of them.
+// unsaid writes an overlay into a folder, which makes that agent of the product's source.
+func unsaid(dir string) (overlay string, err error) {
+	root, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	source := filepath.Join(filepath.Dir(strings.TrimSpace(string(root))), "pkg/podagent/core/node.go")
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return "", err
+	}
+	silent, err := withoutWaits(string(text))
+	if err != nil {
+		return "", err
+	}
+	changed, overlay := filepath.Join(dir, "node.go"), filepath.Join(dir, "overlay.json")
+	return overlay, errors.Join(os.WriteFile(changed, []byte(silent), 0o644),
+		os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace":{%q:%q}}`, source, changed), 0o644))
+}
+
+// withoutWaits is the source of the agent's waits for cores without what it says of them, and without the time at which
+// that is due: an agent that is due wakes up at once, again and again.
 func withoutWaits(source string) (string, error) {
 	const says = "func sayWait(c *Core, now time.Time) {\n"
 	if strings.Count(source, says) != 1 {
 		return "", errors.New("the agent does not say in sayWait that a call waits")
 	}
-	return strings.Replace(source, says, says+"\tif c != nil {\n\t\treturn\n\t}\n", 1), nil
+	return strings.Replace(source, says, says+"\tif c != nil {\n\t\tc.node.sayAt = time.Time{}\n\t\treturn\n\t}\n", 1), nil
 }
 
 // measureLate compares how long calls wait with and without late binding, in turn.
