@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +59,9 @@ func burn() error {
 		return pin()
 	}
 	runtime.GOMAXPROCS(1)
-	b := burner{from: clock(unix.CLOCK_PROCESS_CPUTIME_ID), watched: func() (ended func()) { return func() {} }}
+	b := burner{
+		from: clock(unix.CLOCK_PROCESS_CPUTIME_ID), wants: sync.OnceValues(ownWants), watched: func() (ended func()) { return func() {} },
+	}
 	if path := os.Getenv(filterVariable); path != "" {
 		filter, err := net.Dial("unixgram", path)
 		if err != nil {
@@ -84,6 +88,8 @@ type burner struct {
 	// from is the processor time at the last answer. Reading and answering is part of a call's work, so that the core has
 	// the load that the trace says: what happens after an answer counts for the next call.
 	from time.Duration
+	// wants is how many calls of its node want to compute.
+	wants func() (*atomic.Int64, error)
 	// watched tells the filter that a call begins, and ended that it ends.
 	watched func() (ended func())
 }
@@ -98,7 +104,8 @@ func (b *burner) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	began, beganAt := time.Now(), clock(unix.CLOCK_MONOTONIC)
 	came := b.first()
 	read := clock(unix.CLOCK_PROCESS_CPUTIME_ID) - came
-	if err := noteRun(r); err != nil {
+	wants, err := b.wants()
+	if err := errors.Join(err, noteRun(r)); err != nil {
 		http.Error(to, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -106,12 +113,14 @@ func (b *burner) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	if sleep > 0 {
 		time.Sleep(time.Duration(sleep) * time.Microsecond)
 	}
+	wants.Add(1)
 	x := 0 // it is part of the answer, so that the work is done
 	for clock(unix.CLOCK_PROCESS_CPUTIME_ID)-b.from < time.Duration(cpu)*time.Microsecond {
 		for range 1000 {
 			x = x*31 + 7
 		}
 	}
+	wants.Add(-1)
 	if err := callNext(r); err != nil {
 		http.Error(to, err.Error(), http.StatusBadGateway)
 		return

@@ -18,15 +18,16 @@ import (
 // the function spread, which has an instance on each node, come at random. Between the waves all
 // instances lend their pulls. All calls need as long, so that no order puts some of them first.
 const (
-	lateNodes    = 3
-	lateCPU      = 20 * time.Millisecond
-	lateHogs     = 6
-	lateLoad     = 0.6             // of the nodes without hogs
-	lateWave     = 3 * time.Second // from one wave of hogs to the next
-	lateLull     = time.Second     // what of it is without hogs
-	runsVariable = "NODESCHED_RUNS"
-	// notesFolder has what instances write down.
-	notesFolder = "notes"
+	lateNodes = 3
+	lateCPU   = 20 * time.Millisecond
+	lateHogs  = 6
+	lateLoad  = 0.6             // of the nodes without hogs
+	lateWave  = 3 * time.Second // from one wave of hogs to the next
+	lateLull  = time.Second     // what of it is without hogs
+	// notesVariable names the folder of what instances write down, in the folder of the programs.
+	notesVariable = "NODESCHED_NOTES"
+	notesFolder   = "notes"
+	runsFile      = "runs"
 )
 
 // nodeTrace is a trace for several nodes, and the policies that it compares by default.
@@ -197,7 +198,7 @@ func runLate(self, temp string, p policy, seed uint64, length time.Duration) (r 
 		fmt.Fprintln(os.Stderr, "nodesched: a call of the busy node was lost:", why)
 		return true
 	})
-	r.twice, err = twice(filepath.Join(temp, notesFolder, "runs"))
+	r.twice, err = twice(filepath.Join(temp, notesFolder, runsFile))
 	return r, err
 }
 
@@ -231,7 +232,7 @@ func spread(seed uint64, length time.Duration) trace {
 // placeOnNodes starts nodes, and a Windlass whose instances are on them.
 func placeOnNodes(self, temp string, n int, p policy, t trace) (*server, func() error, error) {
 	notes := filepath.Join(temp, notesFolder)
-	if err := os.MkdirAll(notes, 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(notes, 0o755), noteFirstNodes(notes, t.instances, n)); err != nil {
 		return nil, nil, err
 	}
 	on, err := startNodes(self, temp, n, p)
@@ -267,11 +268,11 @@ func twice(path string) (n int, err error) {
 
 // noteRun writes down which call runs, if the function was told where.
 func noteRun(r *http.Request) error {
-	path := os.Getenv(runsVariable)
-	if path == "" {
+	notes := os.Getenv(notesVariable)
+	if notes == "" {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(filepath.Join(notes, runsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // An agent that is due to say something, and does not, would take a core for as long as the call waits.
@@ -45,18 +48,74 @@ func TestCallsThatRanTwiceAreCounted(t *testing.T) {
 	}
 }
 
-// Instances of a function are on all nodes in turn.
+// Instances of a function are on all nodes in turn, and no node has more places than another: neither of all functions nor of
+// the short ones.
 func TestInstancesTakeTurns(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, notesFolder), 0o755); err != nil {
+	of, err := newTrace("azure", 1, .6, time.Second)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []int{0, 1, 2, 0, 1} {
-		if got, err := turn(dir, "f", 3); err != nil || got != want {
-			t.Errorf("node %d, %v; want %d", got, err, want)
+	for _, n := range []int{3, 4} {
+		notes := t.TempDir()
+		if err := noteFirstNodes(notes, of.instances, n); err != nil {
+			t.Fatal(err)
+		}
+		all, short := make([]int, n), make([]int, n)
+		for function, instances := range of.instances {
+			each := make([]int, n)
+			for range instances {
+				node, err := turn(notes, function, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				each[node]++
+				all[node]++
+				if instances == 6 {
+					short[node]++
+				}
+			}
+			if slices.Max(each)-slices.Min(each) > 1 {
+				t.Errorf("%d nodes have %v instances of %s", n, each, function)
+			}
+		}
+		for _, places := range [][]int{all, short} {
+			if float64(slices.Max(places)) > 1.1*float64(slices.Min(places)) {
+				t.Errorf("%d nodes have %v instances", n, places)
+			}
 		}
 	}
-	if got, err := turn(dir, "g", 3); err != nil || got != 0 {
-		t.Errorf("node %d, %v, of another function", got, err)
+	if _, err := turn(t.TempDir(), "f", 3); err == nil {
+		t.Error("a function has a node that was given none")
+	}
+}
+
+// What functions of a node count is what its node agent reads.
+func TestANodeKnowsHowManyOfItsCallsWantToCompute(t *testing.T) {
+	notes, node := t.TempDir(), t.TempDir()
+	t.Setenv(notesVariable, notes)
+	t.Setenv(loadVariable, "")
+	if err := os.Symlink(filepath.Join(node, wantsFile), wantsOf(notes, unix.Getpgrp())); err != nil {
+		t.Fatal(err)
+	}
+	one, err := ownWants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Add(1)
+	load, err := loadOf(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ownWants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Add(1)
+	if n, err := load(); err != nil || n != 2 {
+		t.Errorf("%d calls want to compute, %v; want 2", n, err)
+	}
+	one.Add(-1)
+	if n, err := load(); err != nil || n != 1 {
+		t.Errorf("%d calls want to compute, %v; want 1", n, err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -161,7 +163,7 @@ func removeGroups(dir string) error {
 // there, and becomes the agent. Instances of functions whose name begins with "hog" are on the first
 // node, and those of each other function on all nodes in turn.
 func place(temp string) error {
-	dir := filepath.Join(temp, "nodes")
+	dir, notes := filepath.Join(temp, "nodes"), filepath.Join(temp, notesFolder)
 	all, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -169,7 +171,7 @@ func place(temp string) error {
 	function := os.Getenv("WINDLASS_FUNCTION")
 	node := 0
 	if name := function[strings.IndexByte(function, '/')+1:]; !strings.HasPrefix(name, "hog") {
-		if node, err = turn(temp, name, len(all)); err != nil {
+		if node, err = turn(notes, name, len(all)); err != nil {
 			return err
 		}
 	}
@@ -195,6 +197,9 @@ func place(temp string) error {
 	if err := errors.Join(moveTo(of, core), moveTo(of, core)); err != nil {
 		return err
 	}
+	if err := os.Symlink(filepath.Join(dir, strconv.Itoa(node), wantsFile), wantsOf(notes, of)); err != nil {
+		return err
+	}
 	environment := os.Environ()
 	if addr != "" {
 		environment = append(environment, "WINDLASS_NODE="+addr)
@@ -203,12 +208,40 @@ func place(temp string) error {
 	return unix.Exec(agent, []string{agent}, environment)
 }
 
+// firstNodes are the nodes of the first instances of functions. They are one after the other, for functions with as many
+// instances above all, so that no node has more places than another for calls of one kind.
+func firstNodes(instances map[string]int, n int) map[string]int {
+	first := map[string]int{}
+	for i, name := range slices.SortedFunc(maps.Keys(instances), func(a, b string) int {
+		return cmp.Or(cmp.Compare(instances[a], instances[b]), cmp.Compare(a, b))
+	}) {
+		first[name] = i % n
+	}
+	return first
+}
+
+// noteFirstNodes writes them down for instances.
+func noteFirstNodes(notes string, instances map[string]int, n int) (err error) {
+	for name, node := range firstNodes(instances, n) {
+		err = errors.Join(err, os.WriteFile(filepath.Join(notes, "first-"+name), fmt.Append(nil, node), 0o644))
+	}
+	return err
+}
+
 // turn is the node of the next instance of a function.
-func turn(temp, function string, n int) (int, error) {
-	for k := 0; ; k++ {
-		f, err := os.OpenFile(filepath.Join(temp, notesFolder, fmt.Sprintf("turn-%s-%d", function, k)), os.O_CREATE|os.O_EXCL, 0o644)
+func turn(notes, function string, n int) (int, error) {
+	text, err := os.ReadFile(filepath.Join(notes, "first-"+function))
+	if err != nil {
+		return 0, err
+	}
+	node, err := strconv.Atoi(string(text))
+	if err != nil {
+		return 0, err
+	}
+	for ; ; node++ {
+		f, err := os.OpenFile(filepath.Join(notes, fmt.Sprintf("turn-%s-%d", function, node)), os.O_CREATE|os.O_EXCL, 0o644)
 		if err == nil {
-			return k % n, f.Close()
+			return node % n, f.Close()
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return 0, err
@@ -272,7 +305,7 @@ func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) erro
 	} else {
 		config.Breath.Share = 0 // no agent is in the group of its function
 	}
-	load, err := loadOf(group)
+	load, err := loadOf(dir)
 	if err != nil {
 		return err
 	}
@@ -300,65 +333,17 @@ func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) erro
 	return errors.Join(<-ended, <-serving)
 }
 
-// loadOf is how a node agent finds out how many threads want to run. One that is told that its node is calm
-// or busy reads what it would read otherwise.
-func loadOf(group string) (func() (int, error), error) {
+// loadOf is how a node agent finds out how many threads want to run: functions compute with one, and what else they have
+// wants to run for a moment. One that is told that its node is calm or busy reads what it would read otherwise.
+func loadOf(dir string) (func() (int, error), error) {
 	told := os.Getenv(loadVariable)
 	if told == "" {
-		return (&load{group: group, used: map[string]lastUse{}}).runnable, nil
+		wants, err := openWants(filepath.Join(dir, wantsFile))
+		return func() (int, error) { return int(wants.Load()), nil }, err
 	}
 	average, err := nodeagent.OpenLoadAvg("/proc/loadavg")
 	return func() (int, error) {
 		_, err := average.Runnable()
 		return map[string]int{"busy": 1000}[told], err
 	}, err
-}
-
-// load finds out how many functions of a node want to run, those included that have used the node's part of the
-// core. Functions compute with one thread: what else they have wants to run for a moment, and for long only because
-// the node has no time left.
-type load struct {
-	group string
-	used  map[string]lastUse // by pod
-}
-
-// lastUse is how much processor time a pod had used, and when that was seen for the first time.
-type lastUse struct {
-	usage string
-	at    time.Time
-}
-
-// idleFor is for how long a pod has used nothing before it counts as one that wants nothing. To look at the threads of
-// all pods at each look would take a core from what is measured.
-const idleFor = 100 * time.Millisecond
-
-func (l *load) runnable() (n int, err error) {
-	pods, err := filepath.Glob(filepath.Join(hierarchies[1]+l.group, "kubepods", "pod*"))
-	now := time.Now()
-	for _, pod := range pods {
-		usage, err := os.ReadFile(filepath.Join(pod, "cpuacct.usage"))
-		if err != nil {
-			continue // the pod is gone
-		}
-		last := l.used[pod]
-		if last.usage != string(usage) {
-			last = lastUse{string(usage), now}
-			l.used[pod] = last
-		}
-		if now.Sub(last.at) > idleFor {
-			continue
-		}
-		tasks, err := os.ReadFile(filepath.Join(pod, "tasks"))
-		if err == nil && slices.ContainsFunc(strings.Fields(string(tasks)), wantsToRun) {
-			n++
-		}
-	}
-	return n, err
-}
-
-// wantsToRun reports whether a thread does. Its name is in parentheses, and may have any character.
-func wantsToRun(tid string) bool {
-	stat, err := os.ReadFile("/proc/" + tid + "/stat")
-	i := strings.LastIndexByte(string(stat), ')')
-	return err == nil && i >= 0 && strings.HasPrefix(string(stat[i:]), ") R")
 }

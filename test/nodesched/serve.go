@@ -82,7 +82,7 @@ func serve(p policy, dir string, functions []string, until io.Reader, out io.Wri
 		}
 		fn := burning(self, name, int32(instances))
 		if p.placed {
-			fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: pinnedVariable, Value: "true"}, {Name: runsVariable, Value: filepath.Join(dir, notesFolder, "runs")}}
+			fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: pinnedVariable, Value: "true"}, {Name: notesVariable, Value: filepath.Join(dir, notesFolder)}}
 		}
 		if _, err := w.Store().Apply(fn); err != nil {
 			return errors.Join(err, stop())
