@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// functionCore is the core of functions; all else runs on the others.
-const functionCore = 1
+// functionCore is the core of functions; all else runs on platformCore.
+const functionCore, platformCore = 1, 0
 
 // filterVariable names the socket at which the filter hears of calls that begin and end.
 const filterVariable = "NODESCHED_FILTER"

@@ -2,7 +2,7 @@
 // it replays seeded traces of calls, as an open loop, against local Windlasses that differ in
 // nothing but their node scheduling, and prints slowdowns, turnarounds, and ratios of policies.
 //
-// Functions compute on one core; Windlass, its agents and the clients run on the others. It needs
+// Functions compute on one core; Windlass, its agents and the clients run on another. It needs
 // root and two cores, and refuses a machine that does other work. Among the policies is FILTER of
 // SFS as published, with the real-time class, which is the harness's own.
 //
@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/colocate"
 )
 
 func main() {
@@ -188,21 +188,12 @@ func checkMachine(busy bool) error {
 	return nil
 }
 
-// leaveCore makes all that is started run beside the functions' core, but for the functions.
+// leaveCore makes all that is started run on one core beside that of the functions, but for the functions. With one core a
+// Windlass hands out one ticket, for the one core of the functions.
 func leaveCore() error {
-	var others unix.CPUSet
-	for core := range runtime.NumCPU() {
-		if core != functionCore {
-			others.Set(core)
-		}
-	}
-	threads, err := filepath.Glob("/proc/self/task/*")
-	for _, t := range threads {
-		var thread int
-		_, _ = fmt.Sscan(filepath.Base(t), &thread)
-		err = errors.Join(err, unix.SchedSetaffinity(thread, &others))
-	}
-	return err
+	one := colocate.Cores{First: platformCore, N: 1}
+	// The second time is for threads that began meanwhile.
+	return errors.Join(moveTo(os.Getpid(), one), moveTo(os.Getpid(), one))
 }
 
 // withPrograms runs do with this program and a folder that has the agent's, and removes it.
@@ -316,8 +307,20 @@ func withServer(self, dir string, p policy, t trace, do func(*server) error) (er
 	defer func() {
 		err = errors.Join(err, s.stop(), os.RemoveAll(filepath.Join(dir, "data")))
 	}()
+	if err := s.hasOneTicket(p); err != nil {
+		return err
+	}
 	time.Sleep(time.Second) // what starting leaves behind
 	return do(s)
+}
+
+// hasOneTicket returns an error if a policy with an order has not one ticket for the functions' core.
+func (s *server) hasOneTicket(p policy) error {
+	text, err := s.metrics()
+	if tickets := sumOf(text, "windlass_node_cores", ""); err == nil && p.order != "" && tickets != 1 {
+		return fmt.Errorf("the Windlass of policy %s has %.0f tickets for one core", p.name, tickets)
+	}
+	return err
 }
 
 // measure replays a trace, and counts what that costs.
