@@ -108,7 +108,7 @@ func measureSide(self, dir, kind string, s side, seed uint64, length time.Durati
 	}
 	go func() { stopped <- n.control(stop) }()
 	began := time.Now()
-	o.answers, o.failed = askService(n.address, kind, newSteps(seed, length))
+	o.answers, o.failed = askService(n.address, kind, seed, newSteps(seed, length))
 	o.took = time.Since(began)
 	unfirst := back()
 	after, err := waitedFor(n.service.cmd.Process.Pid)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -197,9 +198,28 @@ func awaitMemcached(address string) error {
 	}
 }
 
-// askService makes requests at random times, at the rate of each step, and returns what became of
+// requestTimes are when requests come, in seconds, with their steps: at random, at a multiple of the rate of each step.
+func requestTimes(seed uint64, rates []float64, factor float64) iter.Seq2[int, float64] {
+	return func(yield func(int, float64) bool) {
+		r := rand.New(rand.NewPCG(seed, 46))
+		at := 0.0
+		for i, rate := range rates {
+			for end := float64(i+1) * stepLength.Seconds(); ; {
+				if at += r.ExpFloat64() / (rate * factor); at >= end {
+					at = end
+					break
+				}
+				if !yield(i, at) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// askService makes the requests of a seed, at the rate of each step, and returns what became of
 // them. How long a request took counts from the moment at which it should have been made.
-func askService(address, kind string, rates []float64) (answers []answer, failed int) {
+func askService(address, kind string, seed uint64, rates []float64) (answers []answer, failed int) {
 	factor := 1.0
 	if kind == "memcached" {
 		factor = memcachedFactor
@@ -235,19 +255,11 @@ func askService(address, kind string, rates []float64) (answers []answer, failed
 			}
 		})
 	}
-	r := rand.New(rand.NewPCG(uint64(len(rates)), 46))
 	began := time.Now()
-	at := 0.0
-	for i, rate := range rates {
-		for end := float64(i+1) * stepLength.Seconds(); ; {
-			if at += r.ExpFloat64() / (rate * factor); at >= end {
-				at = end
-				break
-			}
-			when := began.Add(seconds(at))
-			time.Sleep(time.Until(when))
-			due <- request{i, when}
-		}
+	for step, at := range requestTimes(seed, rates, factor) {
+		when := began.Add(seconds(at))
+		time.Sleep(time.Until(when))
+		due <- request{step, when}
 	}
 	close(due)
 	asking.Wait()
