@@ -138,7 +138,8 @@ type FunctionSpec struct {
 }
 
 // Calls says how the calls of a function are treated, of all callers together. A field
-// that is zero counts as left out.
+// that is zero counts as left out. In a manifest, the API server refuses numbers and durations
+// that are written as zero.
 type Calls struct {
 	// maxInFlight is how many calls may wait or run at the same time, 1 to
 	// 1000000. Further calls are refused with status 429. The default is no limit.

@@ -8,7 +8,8 @@ import (
 // FunctionTemplate is what one instance of a function is. A change in it makes a new
 // revision, whose instances replace those of the old one; a change outside of it
 // replaces none. Exactly one of image, command without image, or runtimeRef says what
-// runs. A field that is zero counts as left out.
+// runs. A field that is zero counts as left out. In a manifest, the API server refuses
+// numbers and durations that are written as zero.
 //
 // The protocol of a Function cannot change: calls that wait, and calls that are
 // run again, were accepted for callers of the old one, and would reach a

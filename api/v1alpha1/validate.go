@@ -49,7 +49,8 @@ func Validate(f *Function) field.ErrorList {
 	errs = append(errs, validateCalls(spec.Child("calls"), &f.Spec.Calls)...)
 	errs = append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
 	errs = append(errs, validateExpose(spec.Child("expose"), &f.Spec.Expose)...)
-	return append(errs, validateUse(spec, f)...)
+	errs = append(errs, validateUse(spec, f)...)
+	return append(errs, validateBounds(spec, &f.Spec)...)
 }
 
 func validateTemplate(at *field.Path, t *FunctionTemplate) field.ErrorList {

@@ -21,6 +21,8 @@ const (
 	MaxPort           int32         = 65535
 	MinSlice          time.Duration = 10 * time.Millisecond
 	MaxSlice          time.Duration = time.Hour
+	// MaxInstances is the most for everything that is a number of instances.
+	MaxInstances int32 = 100_000
 )
 
 // ReservedPorts are those that an instance's agent listens on.
@@ -77,12 +79,12 @@ func validateDuration(at *field.Path, d Duration, least, most time.Duration) fie
 func validateScaling(at *field.Path, s *Scaling) field.ErrorList {
 	var errs field.ErrorList
 	least := at.Child("minInstances")
-	if s.MinInstances < 0 {
-		errs = append(errs, field.Invalid(least, s.MinInstances, "must be 0 or more; write 0 to keep no instance"))
+	if s.MinInstances < 0 || s.MinInstances > MaxInstances {
+		errs = append(errs, field.Invalid(least, s.MinInstances, fmt.Sprintf("must be 0 to %d; write 0 to keep no instance", MaxInstances)))
 	}
-	if s.MaxInstances != nil && *s.MaxInstances < 1 {
+	if s.MaxInstances != nil && (*s.MaxInstances < 1 || *s.MaxInstances > MaxInstances) {
 		errs = append(errs, field.Invalid(at.Child("maxInstances"), *s.MaxInstances,
-			"must be 1 or more; write for example 10, or remove maxInstances to have no bound"))
+			fmt.Sprintf("must be 1 to %d; write for example 10, or remove maxInstances to have no bound", MaxInstances)))
 	} else if s.MaxInstances != nil && s.MinInstances > *s.MaxInstances {
 		errs = append(errs, field.Invalid(least, s.MinInstances,
 			fmt.Sprintf("must not be more than maxInstances; lower it to %d, or raise %s", *s.MaxInstances, at.Child("maxInstances"))))

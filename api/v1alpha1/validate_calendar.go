@@ -14,10 +14,9 @@ import (
 
 // Bounds of a ScheduleWindow, inclusive.
 const (
-	MaxWindows                  = 16
-	MinWindow                   = time.Minute
-	MaxWindow                   = 7 * 24 * time.Hour
-	MaxWindowMinInstances int32 = 100_000
+	MaxWindows = 16
+	MinWindow  = time.Minute
+	MaxWindow  = 7 * 24 * time.Hour
 )
 
 // Calendar is the windows, without any that Validate refuses.
@@ -55,9 +54,9 @@ func validateWindows(scaling *field.Path, s *Scaling) field.ErrorList {
 		errs = append(errs, validateWindow(at.Index(i), &s.Windows[i])...)
 		least := at.Index(i).Child("minInstances")
 		switch n := s.Windows[i].MinInstances; {
-		case n < 1 || n > MaxWindowMinInstances:
+		case n < 1 || n > MaxInstances:
 			errs = append(errs, field.Invalid(least, n,
-				fmt.Sprintf("must be 1 to %d; write for example 5, or remove the window", MaxWindowMinInstances)))
+				fmt.Sprintf("must be 1 to %d; write for example 5, or remove the window", MaxInstances)))
 		case s.MaxInstances != nil && *s.MaxInstances >= 1 && n > *s.MaxInstances:
 			errs = append(errs, field.Invalid(least, n,
 				fmt.Sprintf("must not be more than maxInstances; lower it to %d, or raise %s", *s.MaxInstances, scaling.Child("maxInstances"))))

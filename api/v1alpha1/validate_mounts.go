@@ -123,7 +123,7 @@ func validateMountSource(at *field.Path, m *Mount) field.ErrorList {
 		if e.Medium != "" && e.Medium != corev1.StorageMediumMemory {
 			errs = append(errs, field.NotSupported(at.Child("emptyDir", "medium"), e.Medium, []corev1.StorageMedium{corev1.StorageMediumMemory}))
 		}
-		if e.SizeLimit != nil && e.SizeLimit.Sign() < 0 {
+		if e.SizeLimit != nil && strings.ContainsAny(e.SizeLimit.String(), "-eE") {
 			errs = append(errs, field.Invalid(at.Child("emptyDir", "sizeLimit"), e.SizeLimit.String(),
 				"must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes"))
 		}

@@ -204,6 +204,10 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		"paths over each other": {`{template: {command: [x], mounts: [{name: a, mountPath: /a/b, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /ab, emptyDir: {}}]}}`, []string{
 			`spec.template.mounts[1].mountPath: Invalid value: "/a": is the same as /a/b of a, or one is below the other; take paths apart, for example /etc/app and /models`,
 			`spec.template.mounts[2].name: Invalid value: "b": occurs twice; remove one of the two or rename it`}},
+		"limits of folders with an exponent": {`{template: {command: [x], mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: "1e9"}}, {name: b, mountPath: /b, emptyDir: {sizeLimit: 1E}}, {name: c, mountPath: /c, emptyDir: {sizeLimit: 1Ei}}]}}`, []string{
+			`spec.template.mounts[0].emptyDir.sizeLimit: Invalid value: "1e9": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`,
+			`spec.template.mounts[1].emptyDir.sizeLimit: Invalid value: "1E": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`,
+			`spec.template.mounts[2].emptyDir.sizeLimit: Invalid value: "1Ei": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`}},
 		"sources that are none": {`{template: {command: [x], mounts: [{name: A, mountPath: /a, secret: {}}, {name: b, mountPath: /b, configMap: {name: B}}, {name: c, mountPath: /c, persistentVolumeClaim: {claimName: C}}, {name: d, mountPath: /d, emptyDir: {medium: HugePages, sizeLimit: -1}}]}}`, []string{
 			`spec.template.mounts[0].name: Invalid value: "A": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a`,
 			`spec.template.mounts[0].secret.secretName: Required value: write for example secretName: my-secret`,
@@ -262,8 +266,8 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.envFrom[3].secretRef.name: Required value: write for example name: my-secret`,
 			`spec.template.envFrom[4].configMapRef.name: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-settings`}},
 		"scaling out of range": {`{template: {command: [x]}, scaling: {minInstances: -1, maxInstances: 0}}`, []string{
-			`spec.scaling.minInstances: Invalid value: -1: must be 0 or more; write 0 to keep no instance`,
-			`spec.scaling.maxInstances: Invalid value: 0: must be 1 or more; write for example 10, or remove maxInstances to have no bound`}},
+			`spec.scaling.minInstances: Invalid value: -1: must be 0 to 100000; write 0 to keep no instance`,
+			`spec.scaling.maxInstances: Invalid value: 0: must be 1 to 100000; write for example 10, or remove maxInstances to have no bound`}},
 		"limits out of range": {`{template: {command: [x]}, calls: {maxInFlight: -1, rate: {requests: 1000001, period: 10ms}, queueTimeout: 1ms}}`, []string{
 			`spec.calls.maxInFlight: Invalid value: -1: must be 1 to 1000000; write for example 100, or remove maxInFlight to have no limit`,
 			`spec.calls.rate.requests: Invalid value: 1000001: must be 1 to 1000000; write for example 100, or remove requests to have no limit`,

@@ -245,6 +245,10 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.mounts[3].mountPath: Forbidden: is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app`}},
 		"paths over each other": {`{template: {image: a, mounts: [{name: a, mountPath: /a/b, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}]}}`, []string{
 			`spec.template.mounts: Invalid value: "array": a mountPath is that of another one, or below it; take paths apart, for example /etc/app and /models`}},
+		"limits of folders with an exponent": {`{template: {image: a, mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: "1e9"}}, {name: b, mountPath: /b, emptyDir: {sizeLimit: 1E}}, {name: c, mountPath: /c, emptyDir: {sizeLimit: 1Ei}}]}}`, []string{
+			`spec.template.mounts[0].emptyDir.sizeLimit: Invalid value: "": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`,
+			`spec.template.mounts[1].emptyDir.sizeLimit: Invalid value: "": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`,
+			`spec.template.mounts[2].emptyDir.sizeLimit: Invalid value: "": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`}},
 		"sources that are none": {`{template: {image: a, mounts: [{name: A, mountPath: /a, secret: {secretName: S}}, {name: c, mountPath: /c, persistentVolumeClaim: {claimName: C}}, {name: d, mountPath: /d, emptyDir: {sizeLimit: "1.5e-99999999"}}, {name: e, mountPath: /e, emptyDir: {sizeLimit: -1}}]}}`, []string{
 			`spec.template.mounts[0].name: Invalid value: "string": must be at most 50 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example models`,
 			`spec.template.mounts[0].secret.secretName: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
