@@ -305,6 +305,16 @@ func TestAnUnusedQueueKeepsNoMaps(t *testing.T) {
 	if q.Leave("b", start); q.entries != nil || q.instances.joined != nil {
 		t.Error("maps are kept after the last instance")
 	}
+	mustJoin(t, q, 1, "c")
+	mustOffer(t, q, 4)
+	expectMatched(t, q, "c4")
+	q.Done("c", ticket(4).ID)
+	if answer, err := q.RequestLeave("c", time.Hour, LeavePolicy{}); err != nil || !answer.Granted {
+		t.Fatalf("an idle instance may not leave: %+v, %v", answer, err)
+	}
+	if q.entries != nil || q.instances.joined != nil {
+		t.Error("maps are kept after the last instance has asked to leave")
+	}
 }
 
 func TestInstanceThatHasNotAskedYetIsNoReasonToLeave(t *testing.T) {

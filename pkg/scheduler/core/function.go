@@ -124,7 +124,7 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 	handle(f, e, now)
 	effects := f.out
 	if f.activity.parked && len(f.instances) == 0 {
-		f.out, f.handOuts = nil, nil // there are many such functions, and their steps are rare
+		f.out, f.handOuts, f.instances = nil, nil, nil // there are many such functions, and their steps are rare
 	}
 	return effects
 }

@@ -361,3 +361,22 @@ func TestInstancesThatRunCallsOfAnEarlierSchedulerCountAsBusy(t *testing.T) {
 	}
 	t.Error("a call waits, and no instance is created")
 }
+
+// Go's maps do not shrink, and most functions are unused.
+func TestAFunctionAtRestKeepsNoMapOfItsInstances(t *testing.T) {
+	f := newTestFunction()
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	f.Step(start, Joined{CID: "a", Capacity: 1})
+	f.Step(start, &Pulled{CID: "a", Wants: true, Credits: 1})
+	if d, _ := decide(f, start, Observed{Created: 1}); d != nil {
+		f.Step(start, &Applied{Decided: d})
+	}
+	if !f.IsParked() || f.instances == nil {
+		t.Fatalf("parked %v with %d instances, want a function that is parked with one", f.IsParked(), len(f.instances))
+	}
+	later := start.Add(2 * time.Hour)
+	answer, _ := AnswerOf[LeaveAnswered](f.Step(later, LeaveRequested{CID: "a", Idle: 2 * time.Hour}))
+	if !answer.Granted || f.instances != nil {
+		t.Errorf("granted %v, and the map of instances is %v, want none", answer.Granted, f.instances)
+	}
+}
