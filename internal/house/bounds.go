@@ -29,9 +29,11 @@ type exceptions struct {
 	methods, interfaces, contexts, guards map[string]string
 }
 
-// known lists what is beyond a bound today, with the reason: nothing. It fails, too,
-// once something in it is within its bound, so that the list only shrinks.
-var known exceptions
+// known lists what is beyond a bound today, with the reason. It fails, too, once something in
+// it is within its bound, so that the list only shrinks.
+var known = exceptions{methods: map[string]string{
+	"pkg/queue.Queue": "late binding has four functions, which become one",
+}}
 
 // judge says what is beyond a bound without being known, and what is known but
 // within its bound.
@@ -52,7 +54,7 @@ func (f *figures) judge(bounds limits, known exceptions) []string {
 		}
 	}
 	hold("most_methods", over(f.methods, bounds.methods), known.methods,
-		fmt.Sprintf("a type has at most %d methods: split it by subject", bounds.methods))
+		fmt.Sprintf("a type has at most %d methods for others: split it by subject", bounds.methods))
 	hold("interfaces_over_3_methods", over(f.interfaces, 3), known.interfaces,
 		"an interface has one to three methods: declare the part that each user needs")
 	hold("contexts_in_structs", f.contexts, known.contexts,

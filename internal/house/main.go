@@ -6,8 +6,9 @@
 // The product is the Go code below cmd, pkg, api and internal, under every
 // build tag, without tests, testdata and generated files.
 //
-// most_methods counts the methods that are declared on a type; those of what
-// it embeds are not its own.
+// most_methods counts the exported methods of a type, and the exported functions
+// of its package whose first parameter it is; of a type that is not exported, all
+// methods. Those of what it embeds are not its own.
 //
 // interfaces_over_3_methods counts the methods of an interface and of the
 // product's interfaces that it embeds. Those of generated code and of other

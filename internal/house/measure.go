@@ -57,8 +57,7 @@ func measure(tree fs.FS) (*figures, error) {
 				continue
 			}
 			f.functions++
-			if function.Recv != nil {
-				_, name := file.nameOf(function.Recv.List[0].Type)
+			if name := file.methodOf(function); name != "" {
 				methods[file.pkg+"."+name]++
 			}
 		}
@@ -84,6 +83,28 @@ func measure(tree fs.FS) (*figures, error) {
 		})
 	}
 	return f, nil
+}
+
+// methodOf is the type of the file's package that a function counts as a method of; empty for
+// none. What is not exported of an exported type does not count: with it, code that is about one
+// value went on in functions of that value once its type had thirty methods, and nobody could tell
+// why some were methods. An exported function of the type is a method by another spelling. A type
+// that is not exported has no such door, so all of its methods are counted.
+func (s source) methodOf(function *ast.FuncDecl) string {
+	first, method := function.Type.Params.List, function.Recv != nil
+	if method {
+		first = function.Recv.List
+	}
+	if len(first) == 0 {
+		return ""
+	}
+	pkg, name := s.nameOf(first[0].Type)
+	hidden := method && !ast.IsExported(name)
+	door := function.Name.IsExported() && ast.IsExported(name)
+	if pkg != module+s.pkg || !hidden && !door {
+		return ""
+	}
+	return name
 }
 
 // print writes a line for each figure, and for each thing beyond a bound.

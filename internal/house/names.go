@@ -17,8 +17,8 @@ var conventional = []string{
 	"String", "Error", "Unwrap", "New", "Run", "Close", "Read", "Write", "Start", "Stop", "Len", "Reset", "Get",
 	"Add", "Type", "Validate", "main", "init",
 	"run", "close", "read", "write", "start", "stop", "add", "validate",
-	// Markers of the members of a sum type.
-	"isEvent", "isEffect",
+	// Members of a sum type: markers, and what an event or a scheduler's reply does to a core.
+	"isEvent", "isEffect", "apply", "reply",
 }
 
 // maxHomes is how many functions and methods may have the same name: somebody who looks
