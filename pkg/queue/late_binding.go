@@ -7,26 +7,38 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// Rebind hands a ticket whose holder waits for a core of its node to another instance as well: one
-// on a calm node that polls, if there is one. From then on the queue counts that instance as the
-// holder. Which of the two runs the call is for the gateway to say, which grants one claim; the
-// other instance gives the ticket back. A ticket is handed to one more instance, and not to a
-// third, until it waits here again.
+// CoreWait is what an instance says of cores with a pull, as in Pull.
+type CoreWait struct {
+	CID        invocation.CID
+	AwaitsCore bool
+	Awaits     invocation.ID
+}
+
+// BindLate looks for an instance on a calm node, for a call that waits for a core of a busy one. It
+// must follow Match: waiting tickets come first.
 //
-// It must follow Match: waiting tickets come first.
-func Rebind(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, lend bool, deliver Deliver) {
-	e := q.entries.held(cid, id)
-	if !e.mayRebind(now) || len(q.instances.pollers) == 0 {
-		return
+// A call whose ticket is not claimed goes to both, if necessary once another gateway has given a
+// place back that it does not use. From then on the queue counts the second instance as the holder.
+// Which of the two runs the call is for the gateway to say, which grants one claim; the other
+// instance gives the ticket back. A ticket is handed to one more instance, and not to a third, until
+// it waits here again. A call that came by a loan stays where it is, but the next ones come by
+// tickets, and so to the instance that can run them first.
+//
+// idle is as for Recalls.
+func (q *Queue) BindLate(w CoreWait, now time.Time, lend bool, deliver Deliver, idle func(gateway string) int, visit func(Recall)) {
+	// 1. Tickets for which places were recalled go to those that poll now.
+	q.rebindRecalled(now, lend, deliver)
+	switch {
+	case !w.AwaitsCore:
+	// 2. For a call by a loan, the instance gets its other places back.
+	case w.Awaits == (invocation.ID{}):
+		q.recallLender(w.CID, now, visit)
+	// 3. A ticket goes to an instance that polls, or a place is recalled for it.
+	default:
+		if e := q.entries.held(w.CID, w.Awaits); e.mayRebind(now) && !q.rebind(e, now, lend, deliver) {
+			q.recallCalm(e, now, idle, visit)
+		}
 	}
-	in := q.instances.pollerFor(e.ticket.Gateway, now)
-	if in == nil || in.nodeBusy {
-		return
-	}
-	q.instances.unassign(e)
-	q.instances.assign(e, in, lend, now)
-	e.rebound = true
-	deliver(in.cid, &e.ticket, e.lent)
 }
 
 // mayRebind reports whether a ticket that an instance holds may go to another one, too. e may be nil.
@@ -34,21 +46,47 @@ func (e *entry) mayRebind(now time.Time) bool {
 	return e != nil && e.holder != nil && !e.rebound && !e.cancelled && !e.expired(now)
 }
 
-// RecallCalm takes a place of an instance on a calm node back from another gateway, which does not
-// use it, for a ticket that Rebind could hand to nobody. RebindRecalled follows when it polls.
-//
-// idle is as for Recalls. A gateway calls the instances of calm nodes first, so of its idle places
-// those on busy nodes are subtracted, unless the instance itself has said that it is idle. No more
-// places are expected than there are such tickets.
-func RecallCalm(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, idle func(gateway string) int, visit func(Recall)) {
-	e, s := q.entries.held(cid, id), &q.instances
+// rebind hands a ticket that an instance holds to one on a calm node as well, and reports whether
+// one polls.
+func (q *Queue) rebind(e *entry, now time.Time, lend bool, deliver Deliver) bool {
+	if len(q.instances.pollers) == 0 {
+		return false
+	}
+	in := q.instances.pollerFor(e.ticket.Gateway, now)
+	if in == nil || in.nodeBusy {
+		return false
+	}
+	q.instances.unassign(e)
+	q.instances.assign(e, in, lend, now)
+	e.rebound = true
+	deliver(in.cid, &e.ticket, e.lent)
+	return true
+}
+
+// rebindRecalled rebinds the tickets for which recallCalm has recalled places, as far as instances
+// of calm nodes poll now.
+func (q *Queue) rebindRecalled(now time.Time, lend bool, deliver Deliver) {
+	for len(q.recalledFor) > 0 && len(q.instances.pollers) > 0 && !q.instances.pollers[0].nodeBusy {
+		id := q.recalledFor[0]
+		q.recalledFor = q.recalledFor[1:]
+		if e := q.entries[id]; e.mayRebind(now) && e.holder.awaits == id {
+			q.rebind(e, now, lend, deliver)
+		}
+	}
+}
+
+// recallCalm takes a place of an instance on a calm node back from another gateway, which does not
+// use it, for a ticket that rebind could hand to nobody. No more places are expected than there are
+// such tickets.
+func (q *Queue) recallCalm(e *entry, now time.Time, idle func(gateway string) int, visit func(Recall)) {
+	s := &q.instances
 	unused := func(to gatewayCount) bool { return to.gateway != e.ticket.Gateway && idle(to.gateway) > 0 }
-	if !e.mayRebind(now) || !s.totals.hasCalm() || now.Before(q.recallsFrom) || !slices.ContainsFunc(s.lent, unused) {
+	if !s.totals.hasCalm() || now.Before(q.recallsFrom) || !slices.ContainsFunc(s.lent, unused) {
 		return
 	}
-	pauseRecalls(q, now)
-	q.lateFor = slices.DeleteFunc(q.lateFor, func(other invocation.ID) bool { return !q.entries[other].mayRebind(now) })
-	known, others := slices.Contains(q.lateFor, id), len(q.lateFor)
+	q.pauseRecalls(now)
+	q.recalledFor = slices.DeleteFunc(q.recalledFor, func(id invocation.ID) bool { return !q.entries[id].mayRebind(now) })
+	known, others := slices.Contains(q.recalledFor, e.ticket.ID), len(q.recalledFor)
 	if known {
 		others--
 	}
@@ -56,26 +94,14 @@ func RecallCalm(q *Queue, cid invocation.CID, id invocation.ID, now time.Time, i
 	if expected > others {
 		return // one of these places is for it, if it is known
 	}
-	var best recallable
-	for _, in := range s.joined {
-		for i := range in.loans {
-			l := recallable{&in.loans[i], in}
-			left := idle(l.gateway)
-			if in.idleSince.IsZero() {
-				left -= onBusy.of(l.gateway)
-			}
-			if !in.nodeBusy && !in.coolingDown(e.ticket.Gateway, now) && l.gateway != e.ticket.Gateway && l.calls > l.recalled && left > 0 &&
-				(best.loan == nil || compareIdle(l, best) < 0) {
-				best = l
-			}
-		}
+	best := s.unusedAtCalm(e.ticket.Gateway, onBusy, now, idle)
+	if best.loan == nil {
+		return
 	}
-	if best.loan != nil {
-		if !known {
-			q.lateFor = append(q.lateFor, id)
-		}
-		best.recall(best.of, 1, best.term(now), now, visit)
+	if !known {
+		q.recalledFor = append(q.recalledFor, e.ticket.ID)
 	}
+	best.recall(best.of, 1, best.term(now), now, visit)
 }
 
 // expectedAtCalm is how many recalled places of calm nodes will poll soon, and how many places of
@@ -94,22 +120,34 @@ func (s *instances) expectedAtCalm(now time.Time) (expected int, onBusy gatewayC
 	return expected, onBusy
 }
 
-// RebindRecalled is Rebind for the tickets for which RecallCalm has recalled places, as far as
-// instances of calm nodes poll now.
-func RebindRecalled(q *Queue, now time.Time, lend bool, deliver Deliver) {
-	for len(q.lateFor) > 0 && len(q.instances.pollers) > 0 && !q.instances.pollers[0].nodeBusy {
-		id := q.lateFor[0]
-		q.lateFor = q.lateFor[1:]
-		if e := q.entries[id]; e != nil && e.holder != nil && e.holder.awaits == id {
-			Rebind(q, e.holder.cid, id, now, lend, deliver)
+// unusedAtCalm is the loan at an instance on a calm node that is recalled first for a ticket of this
+// gateway: one that another gateway does not use. It is empty if there is none.
+//
+// A gateway calls the instances of calm nodes first, so of its idle places those on busy nodes are
+// subtracted, unless the instance itself has said that it is idle.
+func (s *instances) unusedAtCalm(gateway string, onBusy gatewayCounts, now time.Time, idle func(gateway string) int) (best recallable) {
+	for _, in := range s.joined {
+		if in.nodeBusy || in.coolingDown(gateway, now) {
+			continue
+		}
+		for i := range in.loans {
+			l := recallable{&in.loans[i], in}
+			unused := idle(l.gateway)
+			if in.idleSince.IsZero() {
+				unused -= onBusy.of(l.gateway)
+			}
+			mayGo := l.gateway != gateway && l.calls > l.recalled && unused > 0
+			if mayGo && (best.loan == nil || compareIdle(l, best) < 0) {
+				best = l
+			}
 		}
 	}
+	return best
 }
 
-// RecallLate takes the places back that an instance has lent, if the function has an instance on a
-// calm node. It is for an instance that was handed a call by a loan, which waits for a core:
-// further calls come by tickets, and so to the instance that can run them first.
-func RecallLate(q *Queue, cid invocation.CID, now time.Time, visit func(Recall)) {
+// recallLender takes the places back that an instance of a busy node has lent, if the function has
+// an instance on a calm one.
+func (q *Queue) recallLender(cid invocation.CID, now time.Time, visit func(Recall)) {
 	in := q.instances.joined[cid]
 	if in == nil || !in.nodeBusy || !q.instances.totals.hasCalm() {
 		return

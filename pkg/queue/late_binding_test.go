@@ -48,9 +48,18 @@ func (l *lateBinding) offer(id byte, token byte) {
 	l.Match(l.now, true, l.deliver)
 }
 
-func (l *lateBinding) rebind(cid invocation.CID, id byte) {
-	Rebind(l.Queue, cid, invocation.ID{id}, l.now, true, l.deliver)
+// bindLate is what follows when an instance says which of its calls waits for a core: that of a ticket, or
+// with id 0 one by a loan. Each gateway has some idle places.
+func (l *lateBinding) bindLate(cid invocation.CID, id byte, idle int) (recalled []Recall) {
+	w := CoreWait{CID: cid, AwaitsCore: true}
+	if id > 0 {
+		w.Awaits = invocation.ID{id}
+	}
+	l.BindLate(w, l.now, true, l.deliver, func(string) int { return idle }, func(r Recall) { recalled = append(recalled, r) })
+	return recalled
 }
+
+func (l *lateBinding) rebind(cid invocation.CID, id byte) { l.bindLate(cid, id, 0) }
 
 func (l *lateBinding) deliver(to invocation.CID, t *invocation.Ticket, _ bool) {
 	l.said = append(l.said, fmt.Sprintf("%s gets %d", to, t.ID[0]))
@@ -192,7 +201,7 @@ func TestALoanIsRecalledWhereItsCallWaitsForACore(t *testing.T) {
 		l.pull("0", Pull{NodeBusy: true, AwaitsCore: true, Loans: []Loan{{"g", 1}}})
 		var got []Recall
 		for range 2 {
-			RecallLate(l.Queue, "0", l.now, func(r Recall) { got = append(got, r) })
+			got = append(got, l.bindLate("0", 0, 0)...)
 		}
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -200,7 +209,9 @@ func TestALoanIsRecalledWhereItsCallWaitsForACore(t *testing.T) {
 	}
 	l := newLateBinding(t, true, false)
 	l.pull("0", Pull{Loans: []Loan{{"g", 1}}})
-	RecallLate(l.Queue, "0", l.now, func(r Recall) { t.Errorf("of a calm node: %v", r) })
+	if recalled := l.bindLate("0", 0, 0); len(recalled) > 0 {
+		t.Errorf("of a calm node: %v", recalled)
+	}
 	l.Drain("0")
 	l.pull("1", Pull{NodeBusy: true})
 	if l.instances.totals.hasCalm() {
@@ -217,16 +228,17 @@ func TestARecalledPlaceIsStillForItsTicketWhenThatIsSaidAgain(t *testing.T) {
 	l.offer(1, 1)
 	l.expect("0 gets 1")
 	awaits := Pull{NodeBusy: true, AwaitsCore: true, Awaits: invocation.ID{1}}
-	var recalled []invocation.CID
+	var recalled []Recall
 	for range 2 {
 		l.pass(50 * time.Millisecond)
 		l.pull("0", awaits)
-		RecallCalm(l.Queue, "0", invocation.ID{1}, l.now, func(string) int { return 2 }, func(r Recall) { recalled = append(recalled, r.CID) })
+		recalled = append(recalled, l.bindLate("0", 1, 2)...)
 	}
 	if len(recalled) != 1 {
-		t.Fatalf("%q are recalled for one ticket", recalled)
+		t.Fatalf("%v are recalled for one ticket", recalled)
 	}
-	l.pull(recalled[0], Pull{Credits: 1})
-	RebindRecalled(l.Queue, l.now, true, l.deliver)
-	l.expect(string(recalled[0]) + " gets 1")
+	of := recalled[0].CID
+	l.pull(of, Pull{Credits: 1})
+	l.BindLate(CoreWait{CID: of}, l.now, true, l.deliver, nil, nil)
+	l.expect(string(of) + " gets 1")
 }

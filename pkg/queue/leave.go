@@ -45,7 +45,7 @@ func (q *Queue) RequestLeave(cid invocation.CID, idle time.Duration, policy Leav
 		return LeaveAnswer{RetryAfter: needed - idle}, nil
 	}
 	q.instances.removeInstance(in)
-	trim(q)
+	q.trim()
 	return LeaveAnswer{Granted: true}, nil
 }
 

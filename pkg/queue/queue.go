@@ -41,10 +41,10 @@ type Queue struct {
 	backlog   backlog
 	instances instances
 	seq       uint64
-	// recallsFrom is when Recalls and RecallCalm may look at all loans again.
+	// recallsFrom is when Recalls and BindLate may look at all loans again.
 	recallsFrom time.Time
-	// lateFor are the tickets for which RecallCalm has recalled places.
-	lateFor []invocation.ID
+	// recalledFor are the tickets for which BindLate has recalled places.
+	recalledFor []invocation.ID
 }
 
 // New makes an empty queue. Its maps come with the first ticket and the first instance: most functions
@@ -177,12 +177,12 @@ func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 		}
 	}
 	q.instances.removeInstance(in)
-	trim(q)
+	q.trim()
 	return held
 }
 
 // trim gives the maps of an unused queue back: Go's maps do not shrink, and most queues are unused.
-func trim(q *Queue) {
+func (q *Queue) trim() {
 	if len(q.entries) == 0 && len(q.instances.joined) == 0 {
 		q.entries, q.instances.joined = nil, nil
 	}
@@ -264,7 +264,7 @@ func (es entries) held(cid invocation.CID, id invocation.ID) *entry {
 func (q *Queue) removeWaiting(e *entry) {
 	q.backlog.remove(e)
 	delete(q.entries, e.ticket.ID)
-	trim(q)
+	q.trim()
 }
 
 // requeue makes an entry that is out wait again.

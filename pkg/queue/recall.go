@@ -55,7 +55,7 @@ func (q *Queue) Recalls(now time.Time, idle func(gateway string) int, visit func
 	if !lacksLoans(&q.backlog, &q.instances) || now.Before(q.recallsFrom) {
 		return
 	}
-	pauseRecalls(q, now)
+	q.pauseRecalls(now)
 	r := recalls{now: now, waiting: q.backlog.waiting(), by: q.backlog.byGateway}
 	r.collect(&q.instances, idle)
 	for i := range r.from {
@@ -67,7 +67,7 @@ func (q *Queue) Recalls(now time.Time, idle func(gateway string) int, visit func
 }
 
 // pauseRecalls bounds how often all loans are looked at.
-func pauseRecalls(q *Queue, now time.Time) {
+func (q *Queue) pauseRecalls(now time.Time) {
 	if lent := q.instances.totals.lent; lent > manyLoans {
 		q.recallsFrom = now.Add(min(time.Duration(lent)*timePerLoan, maxBetween))
 	}

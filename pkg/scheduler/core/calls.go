@@ -22,7 +22,16 @@ func (f *Function) match(now time.Time) {
 
 // handOut hands a ticket to an instance.
 func (f *Function) handOut(cid invocation.CID, t *invocation.Ticket, lent bool) {
-	f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t, Lent: lent})
+	f.doHandOut(HandOut{CID: cid, Ticket: *t, Lent: lent})
+}
+
+// handOutAgain hands a ticket to an instance that another one may claim, too.
+func (f *Function) handOutAgain(cid invocation.CID, t *invocation.Ticket, lent bool) {
+	f.doHandOut(HandOut{CID: cid, Ticket: *t, Lent: lent, Rebound: true})
+}
+
+func (f *Function) doHandOut(h HandOut) {
+	f.handOuts = append(f.handOuts, h)
 	f.do(&f.handOuts[len(f.handOuts)-1])
 }
 

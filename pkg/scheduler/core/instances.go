@@ -99,35 +99,17 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 		}
 	}
 	f.match(now)
+	// With calls.maxInFlight no call is bound late, because the queue counts it at its last holder only:
+	// when that gives the ticket back, the first one may run it.
 	if f.spec.Calls.Concurrency == 0 {
-		bindLate(f, e, now)
+		wait := queue.CoreWait{CID: e.CID, AwaitsCore: e.AwaitsCore, Awaits: e.Awaits}
+		f.queue.BindLate(wait, now, f.spec.lends(), f.handOutAgain, f.reports.idle, f.recall)
 	}
 	switch {
 	case back && f.queue.Waiting() > 0:
 		f.wake() // a tick hands it out after the cool-down, or launches another instance
 	case (done || e.Idle > 0) && f.floorPolicy.Patterned() && !f.idleSince.IsZero():
 		f.wake() // the next tick plans how long to keep the instance
-	}
-}
-
-// bindLate looks for an instance on a calm node, for a call that waits for a core on a busy one. A
-// call whose ticket is not claimed goes to both, if necessary once another gateway has given a place
-// back that it does not use. One that came by a loan stays where it is, but the next ones come by
-// tickets. A function with calls.maxInFlight has none of this, because the queue counts a call at its
-// last holder only: when that gives the ticket back, the first one may run it.
-func bindLate(f *Function, e *Pulled, now time.Time) {
-	rebound := func(cid invocation.CID, t *invocation.Ticket, lent bool) {
-		f.handOut(cid, t, lent)
-		f.handOuts[len(f.handOuts)-1].Rebound = true
-	}
-	queue.RebindRecalled(f.queue, now, f.spec.lends(), rebound)
-	switch {
-	case !e.AwaitsCore:
-	case e.Awaits == (invocation.ID{}):
-		queue.RecallLate(f.queue, e.CID, now, f.recall)
-	default:
-		queue.Rebind(f.queue, e.CID, e.Awaits, now, f.spec.lends(), rebound)
-		queue.RecallCalm(f.queue, e.CID, e.Awaits, now, f.reports.idle, f.recall)
 	}
 }
 
