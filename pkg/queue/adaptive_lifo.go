@@ -6,26 +6,26 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// overloadedAfter is how long every ticket must have been late before the queue can
+// overloadedAfter is how long every ticket must have been past half before the queue can
 // count as overloaded. Shorter takes a burst for an overload.
 const overloadedAfter = time.Second
 
 // order is adaptive LIFO: the oldest ticket is handed out first or, while the queue is
 // overloaded, the newest.
 //
-// A ticket is late when it is handed out after half of the time that its caller
+// A ticket is past half when it has waited for half of the time that its caller
 // gives it: the other half is for the call itself, and for callers that are less
-// patient than they say. A queue is overloaded once every ticket has been late for
-// overloadedAfter, and the newest one will be late too at the pace of that time. So a cold
+// patient than they say. A queue is overloaded once every ticket has been handed out past half for
+// overloadedAfter, and the newest one will be past half too at the pace of that time. So a cold
 // start, however long, and a burst that the instances work off in time do not change the
-// order. The overload ends when the oldest waiting ticket is not late.
+// order. The overload ends when the oldest waiting ticket is not past half.
 type order struct {
 	newestFirst bool
-	// lateSince is when the first late ticket was handed out since a timely
+	// pastHalfSince is when the first ticket past half was handed out since a timely
 	// one, or since the pace was last measured; zero if the last was timely.
-	lateSince time.Time
-	// handed is how many were since.
-	handed int
+	pastHalfSince time.Time
+	// handedOut is how many were since.
+	handedOut int
 }
 
 // head is the ticket of a list that is handed out next, or nil.
@@ -44,42 +44,42 @@ func (b *backlog) detectOverload(handed *invocation.Ticket, now time.Time) {
 	t := &b.order
 	switch {
 	case t.newestFirst:
-	case !late(handed, now):
-		t.lateSince = time.Time{}
-	case t.lateSince.IsZero():
-		t.lateSince, t.handed = now, 0
+	case !pastHalf(handed, now):
+		t.pastHalfSince = time.Time{}
+	case t.pastHalfSince.IsZero():
+		t.pastHalfSince, t.handedOut = now, 0
 	default:
-		t.handed++
-		took := now.Sub(t.lateSince)
+		t.handedOut++
+		took := now.Sub(t.pastHalfSince)
 		if took < overloadedAfter {
 			return
 		}
 		if newest := b.newest(); newest != nil {
-			t.newestFirst = overloaded(took, t.handed, b.waiting(), &newest.ticket, now)
+			t.newestFirst = overloaded(took, t.handedOut, b.waiting(), &newest.ticket, now)
 		}
-		t.lateSince, t.handed = now, 0
+		t.pastHalfSince, t.handedOut = now, 0
 	}
 }
 
 // resetOrder returns to the order of arrival once the overload is over.
 func (b *backlog) resetOrder(now time.Time) {
-	if !b.order.newestFirst && b.order.lateSince.IsZero() {
+	if !b.order.newestFirst && b.order.pastHalfSince.IsZero() {
 		return
 	}
-	if oldest := b.oldest(); oldest == nil || b.order.newestFirst && !late(&oldest.ticket, now) {
+	if oldest := b.oldest(); oldest == nil || b.order.newestFirst && !pastHalf(&oldest.ticket, now) {
 		b.order = order{}
 	}
 }
 
-// overloaded reports whether the newest ticket will be late when all waiting ones are handed
+// overloaded reports whether the newest ticket will be past half when all waiting ones are handed
 // out before it, at the pace of handed tickets in took.
 func overloaded(took time.Duration, handed, waiting int, newest *invocation.Ticket, now time.Time) bool {
 	rest := time.Duration(float64(took) * float64(waiting) / float64(handed))
-	return late(newest, now.Add(rest))
+	return pastHalf(newest, now.Add(rest))
 }
 
-// late reports whether a ticket that is handed out now has waited for more than half of its
+// pastHalf reports whether a ticket that is handed out now has waited for more than half of its
 // time.
-func late(t *invocation.Ticket, now time.Time) bool {
+func pastHalf(t *invocation.Ticket, now time.Time) bool {
 	return now.Sub(t.Arrived) > t.Deadline.Sub(now)
 }

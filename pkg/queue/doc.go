@@ -15,7 +15,7 @@
 //     loans together are at most its capacity; requeued tickets do not count.
 //   - After Match, no ticket waits while an eligible instance polls.
 //   - After Recalls, no ticket waits while another gateway has a loan that was not recalled, and
-//     that the instance may be handed the ticket for; unless as many places are expected as
+//     that the instance may be handed the ticket for; unless as many places are owed as
 //     tickets wait.
 //   - At most Limits.MaxWaiting tickets wait; beyond that, Offer refuses. Only tickets that
 //     come back from an instance may exceed the limit, because refusing those would lose

@@ -180,9 +180,9 @@ func checkInvariants(t *testing.T, q *Queue) {
 		sum, handed := 0, 0
 		for _, l := range in.loans {
 			sum += l.calls
-			handed += l.handed
+			handed += l.tickets
 			lent.add(l.gateway, l.calls)
-			if l.calls < 0 || l.handed < 0 || l.recalled < 0 || l.recalled > l.calls || l.coming < 0 {
+			if l.calls < 0 || l.tickets < 0 || l.recalled < 0 || l.recalled > l.calls || l.returning < 0 {
 				t.Fatalf("%s has the loan %+v", cid, l)
 			}
 		}
@@ -207,7 +207,7 @@ func checkInvariants(t *testing.T, q *Queue) {
 			t.Fatalf("%s is draining and polls or lends", cid)
 		}
 		for place, e := range in.out {
-			if q.entries[e.ticket.ID] != e || e.holder != in || e.place != place {
+			if q.entries[e.ticket.ID] != e || e.holder != in || e.outIndex != place {
 				t.Fatalf("%s holds a ticket that the queue does not know as its own", cid)
 			}
 		}

@@ -180,7 +180,7 @@ func (in *instance) setAwaits(id invocation.ID, now time.Time) {
 	}
 	for _, e := range in.out {
 		if e.ticket.ID == in.awaits {
-			e.handed = now
+			e.handedAt = now
 		}
 	}
 	in.awaits = id
@@ -189,7 +189,7 @@ func (in *instance) setAwaits(id invocation.ID, now time.Time) {
 // addCredits lets an instance poll for credits more tickets, within its capacity.
 func (s *instances) addCredits(in *instance, credits int, now time.Time) {
 	credits = min(credits, in.capacity-in.credits-len(in.out)-in.lent)
-	in.comeBack(max(0, credits))
+	in.placesReturned(max(0, credits))
 	if credits <= 0 || in.draining {
 		return
 	}
@@ -218,9 +218,9 @@ func (in *instance) updateIdle(idle time.Duration, now time.Time) {
 func (s *instances) clearPlaces(in *instance) {
 	s.clearCredits(in)
 	s.setLoans(in, nil, time.Time{})
-	in.loans = slices.DeleteFunc(in.loans, func(l loan) bool { return l.handed == 0 })
+	in.loans = slices.DeleteFunc(in.loans, func(l loan) bool { return l.tickets == 0 })
 	for i := range in.loans {
-		in.loans[i].coming = 0 // its place comes to another instance
+		in.loans[i].returning = 0 // its place comes to another instance
 	}
 }
 
@@ -245,8 +245,8 @@ func (s *instances) assign(e *entry, in *instance, lend bool, now time.Time) {
 	if e.lent = lend && !(in.nodeBusy && s.totals.hasCalm()); e.lent {
 		in.lend(e.ticket.Gateway, now)
 	}
-	e.holder, e.handed = in, now
-	e.place = len(in.out)
+	e.holder, e.handedAt = in, now
+	e.outIndex = len(in.out)
 	in.out = append(in.out, e)
 	s.totals.out++ // it polls, so it is not draining
 	if len(in.out) == 1 {
@@ -258,10 +258,10 @@ func (s *instances) assign(e *entry, in *instance, lend bool, now time.Time) {
 func (s *instances) unassign(e *entry) {
 	in := e.holder
 	if e.holder = nil; e.lent {
-		in.loanTo(e.ticket.Gateway).handed--
+		in.loanTo(e.ticket.Gateway).tickets--
 	}
 	last := in.out[len(in.out)-1]
-	in.out[e.place], last.place = last, e.place
+	in.out[e.outIndex], last.outIndex = last, e.outIndex
 	in.out[len(in.out)-1] = nil
 	in.out = in.out[:len(in.out)-1]
 	if in.draining {

@@ -76,7 +76,7 @@ func (q *Queue) rebindRecalled(now time.Time, lend bool, deliver Deliver) {
 }
 
 // recallCalm takes a place of an instance on a calm node back from another gateway, which does not
-// use it, for a ticket that rebind could hand to nobody. No more places are expected than there are
+// use it, for a ticket that rebind could hand to nobody. No more places are owed than there are
 // such tickets.
 func (q *Queue) recallCalm(e *entry, now time.Time, idle func(gateway string) int, visit func(Recall)) {
 	s := &q.instances
@@ -90,8 +90,8 @@ func (q *Queue) recallCalm(e *entry, now time.Time, idle func(gateway string) in
 	if known {
 		others--
 	}
-	expected, onBusy := s.expectedAtCalm(now)
-	if expected > others {
+	owed, onBusy := s.owedAtCalm(now)
+	if owed > others {
 		return // one of these places is for it, if it is known
 	}
 	best := s.unusedAtCalm(e.ticket.Gateway, onBusy, now, idle)
@@ -104,20 +104,20 @@ func (q *Queue) recallCalm(e *entry, now time.Time, idle func(gateway string) in
 	best.recall(best.of, 1, best.term(now), now, visit)
 }
 
-// expectedAtCalm is how many recalled places of calm nodes will poll soon, and how many places of
+// owedAtCalm is how many recalled places of calm nodes will poll soon, and how many places of
 // busy nodes are lent to each gateway.
-func (s *instances) expectedAtCalm(now time.Time) (expected int, onBusy gatewayCounts) {
+func (s *instances) owedAtCalm(now time.Time) (owed int, onBusy gatewayCounts) {
 	for _, in := range s.joined {
 		for i := range in.loans {
 			l := &in.loans[i]
-			if l.expire(now); in.nodeBusy {
+			if l.forgetOldRecalls(now); in.nodeBusy {
 				onBusy.add(l.gateway, l.calls)
 			} else {
-				expected += l.expected() - l.late(now)
+				owed += l.owed() - l.running(now)
 			}
 		}
 	}
-	return expected, onBusy
+	return owed, onBusy
 }
 
 // unusedAtCalm is the loan at an instance on a calm node that is recalled first for a ticket of this
@@ -154,7 +154,7 @@ func (q *Queue) recallLender(cid invocation.CID, now time.Time, visit func(Recal
 	}
 	for i := range in.loans {
 		l := &in.loans[i]
-		if l.expire(now); l.calls > l.recalled {
+		if l.forgetOldRecalls(now); l.calls > l.recalled {
 			l.recall(in, l.calls-l.recalled, 0, now, visit)
 		}
 	}

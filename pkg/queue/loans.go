@@ -21,16 +21,16 @@ type Loan struct {
 type loan struct {
 	gateway string
 	calls   int
-	// handed is how many tickets of the gateway the instance holds whose places it keeps for
+	// tickets is how many of the gateway's tickets the instance holds whose places it keeps for
 	// the gateway.
-	handed int
+	tickets int
 	// since is when the loan began, or when the instance was last handed such a ticket.
 	since time.Time
-	// recalled places were recalled and still count as lent, and coming ones no longer do, but
+	// recalled places were recalled and still count as lent, and returning ones no longer do, but
 	// still run a call. Both are since recalledAt, which stays set until all are back, or after
 	// recallPatience any, so that other places are recalled first.
-	recalled, coming int
-	recalledAt       time.Time
+	recalled, returning int
+	recalledAt          time.Time
 }
 
 // gatewayCounts counts something by gateway: those that are not 0, in no order. A search is
@@ -102,7 +102,7 @@ func (s *instances) setLoans(in *instance, loans []Loan, now time.Time) {
 	}
 	for i := range in.loans {
 		l := &in.loans[i]
-		l.expire(now)
+		l.forgetOldRecalls(now)
 		s.changeLoan(in, l, calls.of(l.gateway))
 	}
 }
@@ -113,9 +113,9 @@ func (s *instances) changeLoan(in *instance, l *loan, calls int) {
 	l.calls = calls
 	switch {
 	case n >= 0:
-	case l.expected() > 0:
+	case l.owed() > 0:
 		answered := min(-n, l.recalled)
-		l.recalled, l.coming = l.recalled-answered, l.coming+answered
+		l.recalled, l.returning = l.recalled-answered, l.returning+answered
 	default: // the long call that a recall waited for may have ended
 		l.recalledAt = time.Time{}
 	}
@@ -124,24 +124,24 @@ func (s *instances) changeLoan(in *instance, l *loan, calls int) {
 	s.lent.add(l.gateway, n)
 }
 
-// comeBack records that n places poll again, and drops loans that are over. It follows setLoans,
+// placesReturned records that n places poll again, and drops loans that are over. It follows setLoans,
 // by which recalls expire.
-func (in *instance) comeBack(n int) {
+func (in *instance) placesReturned(n int) {
 	if len(in.loans) == 0 {
 		return
 	}
 	for i := range in.loans {
 		l := &in.loans[i]
-		if l.expected() == 0 {
+		if l.owed() == 0 {
 			continue
 		}
-		k := min(n, l.coming)
-		n, l.coming = n-k, l.coming-k
-		if l.recalled+l.coming == 0 {
+		k := min(n, l.returning)
+		n, l.returning = n-k, l.returning-k
+		if l.recalled+l.returning == 0 {
 			l.recalledAt = time.Time{}
 		}
 	}
-	in.loans = slices.DeleteFunc(in.loans, func(l loan) bool { return l.calls+l.handed+l.coming == 0 })
+	in.loans = slices.DeleteFunc(in.loans, func(l loan) bool { return l.calls+l.tickets+l.returning == 0 })
 }
 
 // calls are the calls that an instance has, as far as the queue can know: its tickets and,
@@ -153,8 +153,8 @@ func (in *instance) calls(now time.Time) int {
 	}
 	for i := range in.loans {
 		l := &in.loans[i]
-		if n += l.calls; !l.expired(now) {
-			n += l.coming
+		if n += l.calls; !l.hasOldRecalls(now) {
+			n += l.returning
 		}
 	}
 	return n
@@ -163,7 +163,7 @@ func (in *instance) calls(now time.Time) int {
 // lend records that an instance was handed a ticket whose place it keeps for the gateway.
 func (in *instance) lend(gateway string, now time.Time) {
 	l := in.beginLoan(gateway, now)
-	l.handed++
+	l.tickets++
 	l.since = now
 }
 

@@ -19,9 +19,9 @@ type model struct {
 	seq       int
 	// coolDowns are the gateways with a cool-down of some instance, and until when.
 	coolDowns map[string]time.Time
-	// late are the times of the late tickets handed out in a row, since the
+	// pastHalf are the times of the tickets handed out past half in a row, since the
 	// pace was last measured.
-	late        []time.Time
+	pastHalf    []time.Time
 	newestFirst bool
 	// pulls are the credits that instances ever got.
 	pulls uint64
@@ -50,11 +50,11 @@ type modelInstance struct {
 	coolDowns map[string]time.Time
 	loans     map[string]int
 	// since is when a loan began or was last handed a ticket. recalled are the places that
-	// were recalled and count as lent, each with the time, and coming those that no longer do. late
+	// were recalled and count as lent, each with the time, and returning those that no longer do. running
 	// are those of them that ran a call for 100 ms when the last decision began.
-	since            map[string]time.Time
-	recalled, coming map[string][]time.Time
-	late             map[string]int
+	since               map[string]time.Time
+	recalled, returning map[string][]time.Time
+	running             map[string]int
 	// asked are the gateways with a recall that was not answered.
 	asked map[string]time.Time
 }
@@ -68,7 +68,7 @@ func (in *modelInstance) lent() (n int) {
 
 func (in *modelInstance) clearLoans() {
 	in.loans, in.asked = map[string]int{}, map[string]time.Time{}
-	in.recalled, in.coming, in.late = map[string][]time.Time{}, map[string][]time.Time{}, map[string]int{}
+	in.recalled, in.returning, in.running = map[string][]time.Time{}, map[string][]time.Time{}, map[string]int{}
 }
 
 // handedTo are the tickets of a gateway that an instance holds and whose places it keeps.
@@ -117,7 +117,7 @@ func (w *model) calls(cid invocation.CID) int {
 	n := w.holding(cid)
 	if i := w.instance(cid); i >= 0 && w.instances[i].idle.IsZero() {
 		in := &w.instances[i]
-		n += in.lent() + len(in.coming["A"]) + len(in.coming["B"]) + len(in.coming["C"])
+		n += in.lent() + len(in.returning["A"]) + len(in.returning["B"]) + len(in.returning["C"])
 	}
 	return n
 }
@@ -219,11 +219,11 @@ func (w *model) pull(cid invocation.CID, p Pull, now time.Time) bool {
 			in.since[gateway] = now
 		}
 		if lost := before[gateway] - in.loans[gateway]; lost > 0 {
-			if len(in.recalled[gateway])+len(in.coming[gateway]) == 0 {
+			if len(in.recalled[gateway])+len(in.returning[gateway]) == 0 {
 				delete(in.asked, gateway)
 			}
 			answered := min(lost, len(in.recalled[gateway]))
-			in.coming[gateway] = append(in.coming[gateway], in.recalled[gateway][:answered]...)
+			in.returning[gateway] = append(in.returning[gateway], in.recalled[gateway][:answered]...)
 			in.recalled[gateway] = in.recalled[gateway][answered:]
 		}
 	}
@@ -235,7 +235,7 @@ func (w *model) pull(cid invocation.CID, p Pull, now time.Time) bool {
 		}
 	}
 	for _, gateway := range []string{"A", "B", "C"} {
-		if in.loans[gateway]+w.handedTo(cid, gateway)+len(in.coming[gateway]) == 0 {
+		if in.loans[gateway]+w.handedTo(cid, gateway)+len(in.returning[gateway]) == 0 {
 			in.since[gateway] = time.Time{}
 			delete(in.asked, gateway)
 		}
@@ -254,8 +254,8 @@ func (w *model) pull(cid invocation.CID, p Pull, now time.Time) bool {
 // comeBack is a recalled place that polls again.
 func (in *modelInstance) comeBack() {
 	for _, gateway := range []string{"A", "B", "C"} {
-		if times := in.coming[gateway]; len(times) > 0 {
-			in.coming[gateway] = times[1:]
+		if times := in.returning[gateway]; len(times) > 0 {
+			in.returning[gateway] = times[1:]
 			if len(times)+len(in.recalled[gateway]) == 1 {
 				delete(in.asked, gateway)
 			}
@@ -270,14 +270,14 @@ func (w *model) recalls(now time.Time, idle map[string]int, all bool) (list []Re
 	for i := range w.instances {
 		in := &w.instances[i]
 		for _, gateway := range []string{"A", "B", "C"} {
-			times := append(slices.Clone(in.recalled[gateway]), in.coming[gateway]...)
+			times := append(slices.Clone(in.recalled[gateway]), in.returning[gateway]...)
 			if len(times) > 0 && now.Sub(slices.MaxFunc(times, time.Time.Compare)) >= time.Second {
-				in.recalled[gateway], in.coming[gateway] = nil, nil
+				in.recalled[gateway], in.returning[gateway] = nil, nil
 			}
-			in.late[gateway] = 0
-			for _, recalled := range in.coming[gateway] {
+			in.running[gateway] = 0
+			for _, recalled := range in.returning[gateway] {
 				if now.Sub(recalled) >= 100*time.Millisecond {
-					in.late[gateway]++
+					in.running[gateway]++
 				}
 			}
 		}
@@ -339,7 +339,7 @@ func (in *modelInstance) term(gateway string, now time.Time) time.Duration {
 // recall recalls one more place.
 func (in *modelInstance) recall(gateway string, term time.Duration, now time.Time, list *[]Recall) {
 	in.recalled[gateway] = append(in.recalled[gateway], now)
-	for _, times := range [][]time.Time{in.recalled[gateway], in.coming[gateway]} {
+	for _, times := range [][]time.Time{in.recalled[gateway], in.returning[gateway]} {
 		for i := range times {
 			times[i] = now
 		}
@@ -367,9 +367,9 @@ func (w *model) wantsFrom(gateway string, idly bool) bool {
 	}
 	for _, in := range w.instances {
 		for _, other := range []string{"A", "B", "C"} {
-			n := len(in.recalled[other]) + len(in.coming[other])
+			n := len(in.recalled[other]) + len(in.returning[other])
 			if idly {
-				n -= in.late[other]
+				n -= in.running[other]
 			}
 			if expected += n; other == gateway {
 				expectedHere += n
@@ -598,11 +598,11 @@ func (w *model) detectOverload(t invocation.Ticket, now time.Time) {
 		return
 	}
 	if !modelLate(t, now) {
-		w.late = nil
+		w.pastHalf = nil
 		return
 	}
-	w.late = append(w.late, now)
-	took, n := now.Sub(w.late[0]), len(w.late)-1
+	w.pastHalf = append(w.pastHalf, now)
+	took, n := now.Sub(w.pastHalf[0]), len(w.pastHalf)-1
 	if n == 0 || took < time.Second {
 		return
 	}
@@ -611,13 +611,13 @@ func (w *model) detectOverload(t invocation.Ticket, now time.Time) {
 		rest := time.Duration(each * float64(len(waiting)) * float64(time.Second))
 		w.newestFirst = modelLate(waiting[len(waiting)-1].Ticket, now.Add(rest))
 	}
-	w.late = []time.Time{now}
+	w.pastHalf = []time.Time{now}
 }
 
 func (w *model) resetOrder(now time.Time) {
 	waiting := w.waiting()
 	if len(waiting) == 0 || w.newestFirst && !modelLate(waiting[0].Ticket, now) {
-		w.newestFirst, w.late = false, nil
+		w.newestFirst, w.pastHalf = false, nil
 	}
 }
 

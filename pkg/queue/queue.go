@@ -57,12 +57,12 @@ type entry struct {
 	ticket    invocation.Ticket
 	seq       uint64 // breaks ties of Arrived
 	holder    *instance
-	handed    time.Time // valid while holder is set
+	handedAt  time.Time // valid while holder is set
 	cancelled bool      // valid while holder is set
 	lent      bool      // valid while holder is set: holder keeps the place for the gateway
 	// rebound says that an earlier holder may claim it as well.
-	rebound bool
-	place   int // in holder.out
+	rebound  bool
+	outIndex int // in holder.out
 	// The links are valid while holder is nil; those above are as many as the
 	// entry has levels above the lowest.
 	link
@@ -72,7 +72,7 @@ type entry struct {
 // overdue reports whether an instance has held the ticket for so long that it has claimed the call, or
 // hangs. A call that waits for a core is not claimed until then, however long that takes.
 func (e *entry) overdue(now time.Time, grace time.Duration) bool {
-	return now.Sub(e.handed) >= grace && e.holder.awaits != e.ticket.ID
+	return now.Sub(e.handedAt) >= grace && e.holder.awaits != e.ticket.ID
 }
 
 // Offer adds a ticket. To offer a waiting ticket again changes its age at most, if that was more than

@@ -45,8 +45,8 @@ type Recall struct {
 // those with the highest CIDs, because a gateway uses the lowest first. Of its other loans, those
 // with the shortest Term come first, and then those with the lowest CIDs.
 //
-// A recalled place is expected until the instance polls for it, for at most a second. No more
-// places are expected than tickets wait, and no more of one gateway's than tickets of other
+// A recalled place is owed until the instance polls for it, for at most a second. No more
+// places are owed than tickets wait, and no more of one gateway's than tickets of other
 // gateways wait. One that runs a call since it was recalled, for LoanTerm or longer, keeps no idle
 // loan from being recalled: its call may be a long one.
 //
@@ -82,7 +82,7 @@ func (q *Queue) RecallAll(now time.Time, visit func(Recall)) {
 	for _, in := range q.instances.joined {
 		for i := range in.loans {
 			l := &in.loans[i]
-			if l.expire(now); l.recalled < l.calls {
+			if l.forgetOldRecalls(now); l.recalled < l.calls {
 				all = append(all, recallable{l, in})
 			}
 		}
@@ -101,8 +101,8 @@ func (q *Queue) RecallFrom(gateway string, n int, now time.Time, visit func(Reca
 	var loans []recallable
 	for _, in := range q.instances.joined {
 		if l := in.loanTo(gateway); l != nil {
-			l.expire(now)
-			n -= l.expected()
+			l.forgetOldRecalls(now)
+			n -= l.owed()
 			loans = append(loans, recallable{l, in})
 		}
 	}
@@ -136,17 +136,17 @@ type recalls struct {
 	// waiting is how many tickets wait, and by whose they are.
 	waiting int
 	by      gatewayCounts
-	// from are the gateways with loans in the order in which they lose them. expected is how many
-	// places will come back, and late are those of them that run a call for long.
-	from           []recallFrom
-	expected, late int
+	// from are the gateways with loans in the order in which they lose them. owed is how many
+	// places will come back, and running are those of them that run a call for long.
+	from          []recallFrom
+	owed, running int
 }
 
 // recallFrom is a gateway that may lose loans.
 type recallFrom struct {
-	gateway                     string
-	idle, calls, expected, late int
-	loans                       []recallable
+	gateway                    string
+	idle, calls, owed, running int
+	loans                      []recallable
 }
 
 type recallable struct {
@@ -165,15 +165,15 @@ func (r *recalls) collect(s *instances, idle func(string) int) {
 	for _, in := range s.joined {
 		for i := range in.loans {
 			l := &in.loans[i]
-			l.expire(r.now)
-			expected, late := l.expected(), l.late(r.now)
-			r.expected, r.late = r.expected+expected, r.late+late
+			l.forgetOldRecalls(r.now)
+			owed, running := l.owed(), l.running(r.now)
+			r.owed, r.running = r.owed+owed, r.running+running
 			at := slices.IndexFunc(r.from, func(f recallFrom) bool { return f.gateway == l.gateway })
 			if at < 0 {
 				continue // it has no loan any more
 			}
 			from := &r.from[at]
-			from.expected, from.late = from.expected+expected, from.late+late
+			from.owed, from.running = from.owed+owed, from.running+running
 			if l.calls > l.recalled && r.wanted(in, l.gateway) {
 				from.loans = append(from.loans, recallable{l, in})
 			}
@@ -194,9 +194,9 @@ func (r *recalls) wanted(in *instance, gateway string) bool {
 
 // take recalls loans of a gateway: those that are idle by its report, or others.
 func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
-	n := min(r.waiting-r.expected, r.waiting-r.by.of(from.gateway)-from.expected)
+	n := min(r.waiting-r.owed, r.waiting-r.by.of(from.gateway)-from.owed)
 	if idle {
-		n = min(r.waiting-(r.expected-r.late), r.waiting-r.by.of(from.gateway)-(from.expected-from.late), from.idle)
+		n = min(r.waiting-(r.owed-r.running), r.waiting-r.by.of(from.gateway)-(from.owed-from.running), from.idle)
 	}
 	if n <= 0 {
 		return
@@ -212,7 +212,7 @@ func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
 			continue
 		}
 		l.recall(l.of, k, l.term(r.now), r.now, visit)
-		n, from.expected, r.expected = n-k, from.expected+k, r.expected+k
+		n, from.owed, r.owed = n-k, from.owed+k, r.owed+k
 	}
 }
 
@@ -232,26 +232,26 @@ func compareIdle(a, b recallable) int {
 	return cmp.Or(a.recalledAt.Compare(b.recalledAt), cmp.Compare(b.of.cid, a.of.cid))
 }
 
-// expired reports whether the loan's places were recalled for so long that these recalls no longer
+// hasOldRecalls reports whether the loan's places were recalled for so long that these recalls no longer
 // count.
-func (l *loan) expired(now time.Time) bool { return now.Sub(l.recalledAt) >= recallPatience }
+func (l *loan) hasOldRecalls(now time.Time) bool { return now.Sub(l.recalledAt) >= recallPatience }
 
-// expire drops recalls that no longer count. Each decision about loans begins with it.
-func (l *loan) expire(now time.Time) {
-	if l.expired(now) {
-		l.recalled, l.coming = 0, 0
+// forgetOldRecalls drops recalls that no longer count. Each decision about loans begins with it.
+func (l *loan) forgetOldRecalls(now time.Time) {
+	if l.hasOldRecalls(now) {
+		l.recalled, l.returning = 0, 0
 	}
 }
 
-// expected is how many places are recalled and will come back soon.
-func (l *loan) expected() int { return l.recalled + l.coming }
+// owed is how many places are recalled and will come back soon.
+func (l *loan) owed() int { return l.recalled + l.returning }
 
-// late is how many recalled places run a call for long.
-func (l *loan) late(now time.Time) int {
+// running is how many recalled places run a call for long.
+func (l *loan) running(now time.Time) int {
 	if now.Sub(l.recalledAt) < LoanTerm {
 		return 0
 	}
-	return l.coming
+	return l.returning
 }
 
 // term is what is left of LoanTerm.
