@@ -48,7 +48,7 @@ func play(t *testing.T, tape []byte) {
 			got = q.Leave(cid, now)
 		case 5:
 			// It keeps its loans, as an agent does that has a credit back.
-			p := Pull{Credits: int(much) - 1, Loans: q.Loans(cid), NodeBusy: which%3 == 0, AwaitsCore: which%5 == 0}
+			p := Pull{Credits: int(much) - 1, Loans: loansOf(q, cid), NodeBusy: which%3 == 0, AwaitsCore: which%5 == 0}
 			if p.AwaitsCore && much > 0 {
 				p.Awaits = id
 			}
@@ -77,7 +77,7 @@ func play(t *testing.T, tape []byte) {
 			got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
 		case 15: // it keeps the place of a call that it has run
 			if e := q.entries.held(cid, id); e != nil && e.lent {
-				p := Pull{Loans: append(q.Loans(cid), Loan{e.ticket.Gateway, 1})}
+				p := Pull{Loans: append(loansOf(q, cid), Loan{e.ticket.Gateway, 1})}
 				q.Done(cid, id)
 				w.done(cid, id)
 				got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
@@ -128,6 +128,18 @@ func play(t *testing.T, tape []byte) {
 		}
 		checkInvariants(t, q)
 	}
+}
+
+// loansOf are the loans of a joined instance, in order of the gateways' addresses.
+func loansOf(q *Queue, cid invocation.CID) (loans []Loan) {
+	if in := q.instances.joined[cid]; in != nil {
+		for _, l := range in.loans {
+			if l.calls > 0 {
+				loans = append(loans, Loan{Gateway: l.gateway, Calls: l.calls})
+			}
+		}
+	}
+	return loans
 }
 
 // recallsOf are the recalls that a queue decides on, or those of all loans, place by place.

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Loan is a number of places that an instance has lent to a gateway.
@@ -176,19 +174,4 @@ func (q *Queue) EachLender(visit func(gateway string, calls int)) {
 	for _, to := range q.instances.lent {
 		visit(to.gateway, to.n)
 	}
-}
-
-// Loans are the loans of a joined instance, in order of the gateways' addresses.
-func (q *Queue) Loans(cid invocation.CID) []Loan {
-	in := q.instances.joined[cid]
-	if in == nil {
-		return nil
-	}
-	var loans []Loan
-	for _, l := range in.loans {
-		if l.calls > 0 {
-			loans = append(loans, Loan{Gateway: l.gateway, Calls: l.calls})
-		}
-	}
-	return loans
 }

@@ -202,7 +202,7 @@ func TestLoansAreWithinTheCapacity(t *testing.T) {
 	if err := q.Pull("a", Pull{Loans: []Loan{{"A", 1}}}, start); err != nil {
 		t.Fatal(err)
 	}
-	if v := q.View(start); v.Lent != 0 || len(q.Loans("a")) > 0 {
+	if v := q.View(start); v.Lent != 0 || len(loansOf(q, "a")) > 0 {
 		t.Errorf("it drains: %+v", v)
 	}
 }

@@ -96,19 +96,17 @@ func (d *drawn) sums(e Event) {
 		d.Fatalf("%T: it has calls, and is idle since %v", e, d.f.idleSince)
 	}
 	d.arrived, d.served = v.Arrived, d.f.reports.served
-	for cid, capacity := range d.capacity {
-		has := 0
-		for _, l := range d.f.queue.Loans(cid) {
-			has += l.Calls
+	all, has := 0, v.Lent
+	for cid := range d.joined {
+		all += d.capacity[cid]
+	}
+	for id, c := range d.calls {
+		if _, joined := d.joined[c.holder]; joined && !d.f.queue.IsWaiting(id) {
+			has++
 		}
-		for id, c := range d.calls {
-			if c.holder == cid && !d.f.queue.IsWaiting(id) {
-				has++
-			}
-		}
-		if has > capacity {
-			d.Fatalf("%T: %s has %d calls and loans, of %d", e, cid, has, capacity)
-		}
+	}
+	if has > all {
+		d.Fatalf("%T: instances have %d calls and loans, of %d", e, has, all)
 	}
 }
 
@@ -360,8 +358,8 @@ func (d *drawn) randomEvent() {
 }
 
 // Every ticket that was let in is done with by an instance, refused, cancelled, expired, or
-// claimed by an instance that left; and no two of it. Calls and loans of an instance are within
-// its capacity. What came only rises. No instance that has not joined, or
+// claimed by an instance that left; and no two of it. Calls and loans of instances are within
+// their capacity. What came only rises. No instance that has not joined, or
 // was told to go, is handed any. No more instances are wanted than there may be. A function
 // in which calls wait does not rest.
 func TestWhateverHappensTheCorePromisesHold(t *testing.T) {

@@ -44,12 +44,13 @@ type story struct {
 	spec    Spec
 	now     time.Time
 	still   PauseDetector
+	loans   map[invocation.CID][]queue.Loan // as instances have said last
 }
 
 // newStory makes a function that the default decider decides on, with the min and max of
 // the story.
 func newStory(t *testing.T, d *datadriven.TestData) *story {
-	s := &story{t: t, now: start, spec: testSpec(func(s *Spec) { s.Decide = autoscaler.Horizon })}
+	s := &story{t: t, now: start, loans: map[invocation.CID][]queue.Loan{}, spec: testSpec(func(s *Spec) { s.Decide = autoscaler.Horizon })}
 	d.MaybeScanArgs(t, "min", &s.spec.Min)
 	d.MaybeScanArgs(t, "max", &s.spec.Max)
 	s.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 10, ClaimGrace: 2 * time.Second, Executions: 10}, s.spec)
@@ -179,15 +180,17 @@ func (s *story) event(w words) Event {
 	case "join":
 		return Joined{CID: cid, Capacity: w.number("capacity", 1)}
 	case "pull":
+		delete(s.loans, cid)
 		return &Pulled{CID: cid, Wants: true, Credits: 1, NodeBusy: w.has("busy")}
 	case "awaits":
-		e := &Pulled{CID: cid, Wants: true, NodeBusy: true, AwaitsCore: true, Loans: s.f.queue.Loans(cid)}
+		e := &Pulled{CID: cid, Wants: true, NodeBusy: true, AwaitsCore: true, Loans: s.loans[cid]}
 		if w.at(2) != "" {
 			e.Awaits = idOf(w.at(2))
 		}
 		return e
 	case "lend":
-		return &Pulled{CID: cid, Wants: true, Credits: w.number("credits", 0), Loans: w.loans(), Idle: duration(w.values["idle"]), Done: w.done(), NodeBusy: w.has("busy")}
+		s.loans[cid] = w.loans()
+		return &Pulled{CID: cid, Wants: true, Credits: w.number("credits", 0), Loans: s.loans[cid], Idle: duration(w.values["idle"]), Done: w.done(), NodeBusy: w.has("busy")}
 	case "report":
 		return &Reported{Gateway: w.at(1), Stream: uint64(w.number("stream", 1)), Resumed: w.has("resumed"), Report: LoanReport{
 			Served: uint64(w.number("served", 0)), Waiting: w.number("waiting", 0),
