@@ -72,7 +72,7 @@ func admit(f *Function, e *Offered, now time.Time) *invocation.Refusal {
 	case e.StartBlocked != nil:
 		return e.StartBlocked
 	}
-	backlog, known := f.Backlog(), f.queue.Contains(e.Ticket.ID)
+	backlog, known := f.backlog(), f.queue.Contains(e.Ticket.ID)
 	if t := &e.Ticket; !known {
 		// Those that no ticket here accounts for run too: an earlier scheduler handed them out, or the agent's stream broke.
 		view := f.queue.View(now)
@@ -98,8 +98,8 @@ func admit(f *Function, e *Offered, now time.Time) *invocation.Refusal {
 	return nil
 }
 
-// Backlog estimates how fast the instances that the last decision saw work off the queue.
-func (f *Function) Backlog() admission.BacklogEstimate {
+// backlog estimates how fast the instances that the last decision saw work off the queue.
+func (f *Function) backlog() admission.BacklogEstimate {
 	backlog := f.lastDecision.backlog
 	backlog.Mean = f.estimates.executions.Mean()
 	return backlog

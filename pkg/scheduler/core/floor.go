@@ -14,8 +14,8 @@ func newFloorPolicy(s Spec, before *floor.Policy) *floor.Policy {
 	return floor.New(s.Windows, s.Learns, s.KeepLast, before)
 }
 
-// Floor is the number of instances that the function keeps now without calls.
-func (f *Function) Floor(now time.Time, kindStart time.Duration) floor.Floor {
+// floor is the number of instances that the function keeps now without calls.
+func (f *Function) floor(now time.Time, kindStart time.Duration) floor.Floor {
 	return f.floorPolicy.At(now, f.idleSince, max(f.config.Tick, f.estimates.meanStart(kindStart, f.spec.StartupTimeout)))
 }
 
@@ -38,9 +38,9 @@ func (s *Spec) leavePolicy(kept floor.Floor, idle time.Duration, now time.Time) 
 	}, idle, now)
 }
 
-// EvictPolicy says which idle instances may be evicted to make room for other functions.
-func (f *Function) EvictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
-	return queue.EvictPolicy{Min: f.spec.limits(f.Floor(now, kindStart)).Min, IdleFor: idleFor}
+// evictPolicy says which idle instances may be evicted to make room for other functions.
+func (f *Function) evictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
+	return queue.EvictPolicy{Min: f.spec.limits(f.floor(now, kindStart)).Min, IdleFor: idleFor}
 }
 
 // Evictable returns the instances that may be evicted, the longest idle one first, and until
@@ -51,15 +51,10 @@ func (f *Function) Evictable(now time.Time, kindStart time.Duration) (idle []que
 	if f.Waiting() > 0 {
 		return nil, until
 	}
-	kept := f.Floor(now, kindStart)
+	kept := f.floor(now, kindStart)
 	until = kept.Change
 	if kept.Planned && f.estimates.starts.Mean() == 0 {
 		until = now // the plan depends on start times of other functions, which may change at any time
 	}
-	return f.queue.LongestIdle(now, f.EvictPolicy(now, 0, kindStart)), until
-}
-
-// LongestIdle returns the instances that may be evicted; see queue.Queue.LongestIdle.
-func (f *Function) LongestIdle(now time.Time, policy queue.EvictPolicy) []queue.IdleInstance {
-	return f.queue.LongestIdle(now, policy)
+	return f.queue.LongestIdle(now, f.evictPolicy(now, 0, kindStart)), until
 }

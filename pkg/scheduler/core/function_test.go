@@ -62,7 +62,7 @@ func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
 func TestAnInstanceMayLeaveByTheFixedTimes(t *testing.T) {
 	f := newTestFunction()
 	want := queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: time.Hour}
-	if got := f.spec.leavePolicy(f.Floor(start, 0), 20*time.Minute, start); got != want {
+	if got := f.spec.leavePolicy(f.floor(start, 0), 20*time.Minute, start); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

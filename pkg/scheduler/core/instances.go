@@ -121,7 +121,7 @@ func onStarted(f *Function, e Started) {
 }
 
 func onLeaveRequested(f *Function, e LeaveRequested, now time.Time) {
-	policy := f.spec.leavePolicy(f.Floor(now, e.KindStart), e.Idle, now)
+	policy := f.spec.leavePolicy(f.floor(now, e.KindStart), e.Idle, now)
 	answer, err := f.queue.RequestLeave(e.CID, e.Idle, policy)
 	draining := f.instances.draining(e.CID)
 	if answer.Granted {
@@ -151,7 +151,7 @@ func onLeft(f *Function, e Left, now time.Time) {
 func (f *Function) Draining(cid invocation.CID) bool { return f.instances.draining(cid) }
 
 func onEvictRequested(f *Function, e EvictRequested, now time.Time) {
-	policy := f.EvictPolicy(now, e.IdleFor, e.KindStart)
+	policy := f.evictPolicy(now, e.IdleFor, e.KindStart)
 	f.terminateIdle(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
 }
 

@@ -67,7 +67,7 @@ func onTicked(f *Function, e *Ticked, now time.Time) {
 	silent := o.Awaited
 	o.Creating, o.Awaited = o.Creating-silent, 0
 	// d. Collect the decider's input.
-	d := &Decided{Observed: o, Snapshot: snapshot(f, o, now), Floor: f.Floor(now, o.KindStart)}
+	d := &Decided{Observed: o, Snapshot: snapshot(f, o, now), Floor: f.floor(now, o.KindStart)}
 	// e. Bound the number of instances.
 	d.Bounds = f.degraded.bound(excludeSilent(silent, f.spec.limits(d.Floor)), o)
 	// f. Decide.

@@ -41,7 +41,7 @@ func (f *Function) Means() estimate.Means {
 // IsParked reports whether ticks pass over the function.
 func (f *Function) IsParked() bool { return f.activity.parked }
 
-// Spec returns the present settings.
+// Spec returns the present settings. It is for simulators.
 func (f *Function) Spec() Spec { return f.spec }
 
 // estimates are the last execution and start times.

@@ -576,8 +576,8 @@ func (c *chaos) evict() (func(), bool) {
 	if f == nil {
 		return nil, false
 	}
-	idle := f.core.LongestIdle(now, f.core.EvictPolicy(now, 100*time.Millisecond, 0))
-	if len(idle) == 0 {
+	idle, _ := f.core.Evictable(now, 0)
+	if len(idle) == 0 || idle[0].Idle < 100*time.Millisecond {
 		return nil, false
 	}
 	n.after(c.between(time.Millisecond, 200*time.Millisecond), func() {

@@ -265,12 +265,13 @@ func (p *placer) broken(rule Rule) { p.scheduler.world.violate(rule, 0) }
 func (s *scheduler) mayGoFor(f *served, idleFor time.Duration) *entry {
 	now, requested := s.now(), s.requested(s.world.now)
 	for _, other := range s.served {
-		if other == f || !other.serving() || other.core.Waiting() > 0 {
+		if other == f || !other.serving() {
 			continue
 		}
-		for _, i := range other.core.LongestIdle(now, other.core.EvictPolicy(now, idleFor, 0)) {
+		idle, _ := other.core.Evictable(now, 0)
+		for _, i := range idle {
 			e := other.inventory.find(i.CID)
-			if e == nil || e.leaving || !e.pulled || !e.connected {
+			if i.Idle < idleFor || e == nil || e.leaving || !e.pulled || !e.connected {
 				continue
 			}
 			at := e.in.worker
