@@ -28,7 +28,7 @@ type auditFindings struct {
 	silent map[string]bool
 }
 
-func onActivityAudited(f *Function, e ActivityAudited) {
+func (e ActivityAudited) apply(f *Function, _ time.Time) {
 	before := f.audits.asleep
 	f.audits.asleep = !e.Awake && f.served() && (f.Waiting() > 0 || len(f.lost) > 0)
 	if before && f.audits.asleep {
@@ -40,7 +40,7 @@ func onActivityAudited(f *Function, e ActivityAudited) {
 
 // The tickets of a lost gateway would cause launches until their deadlines, for calls whose
 // clients are gone. A gateway that only lost its stream offers its tickets again.
-func onGatewaysAudited(f *Function, e GatewaysAudited, now time.Time) {
+func (e GatewaysAudited) apply(f *Function, now time.Time) {
 	var silent map[string]bool
 	isGone := func(gateway string) bool {
 		if e.Connected(gateway) {

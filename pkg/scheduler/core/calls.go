@@ -46,7 +46,7 @@ func (f *Function) updateIdleSince(now time.Time) {
 	}
 }
 
-func onOffered(f *Function, e *Offered, now time.Time) {
+func (e *Offered) apply(f *Function, now time.Time) {
 	if refusal := admit(f, e, now); refusal != nil {
 		f.do(OfferRefused{Why: refusal})
 		return
@@ -105,9 +105,9 @@ func (f *Function) backlog() admission.BacklogEstimate {
 	return backlog
 }
 
-func onCallCancelled(f *Function, e *CallCancelled, now time.Time) {
+func (e *CallCancelled) apply(f *Function, now time.Time) {
 	f.queue.Cancel(e.ID)
 	f.updateIdleSince(now)
 }
 
-func onNoRoomFound(f *Function, e NoRoomFound, now time.Time) { f.refuseWaiting(e.Refusal, now) }
+func (e NoRoomFound) apply(f *Function, now time.Time) { f.refuseWaiting(e.Refusal, now) }

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
@@ -11,7 +10,10 @@ import (
 
 // Event is something that happened to a function. The events that come with every call, report
 // and tick are pointers. A step keeps none of them, so a shell can reuse them.
-type Event interface{ isEvent() }
+type Event interface {
+	// apply changes the state by the event.
+	apply(f *Function, now time.Time)
+}
 
 // Events of the function and of its owner.
 type (
@@ -133,81 +135,8 @@ type Done struct {
 	Unclaimed           bool
 }
 
-// handle updates the function for an event.
-func handle(f *Function, e Event, now time.Time) {
-	switch e := e.(type) {
-	case Woken:
-		f.wake()
-	case SpecChanged:
-		onSpecChanged(f, e)
-	case Closed:
-		onClosed(f, e, now)
-	case OwnershipChanged:
-		onOwnershipChanged(f, e, now)
-	case Paused:
-		f.lost = nil
-	case *Offered:
-		onOffered(f, e, now)
-	case *CallCancelled:
-		onCallCancelled(f, e, now)
-	case NoRoomFound:
-		onNoRoomFound(f, e, now)
-	case *Reported:
-		onReported(f, e, now)
-	case GatewayGone:
-		onGatewayGone(f, e, now)
-	case Joined:
-		onJoined(f, e)
-	case *Pulled:
-		onPulled(f, e, now)
-	case Started:
-		onStarted(f, e)
-	case LeaveRequested:
-		onLeaveRequested(f, e, now)
-	case Left:
-		onLeft(f, e, now)
-	case DrainRequested:
-		onDrainRequested(f, e)
-	case EvictRequested:
-		onEvictRequested(f, e, now)
-	case StartFailed:
-		onStartFailed(f, e, now)
-	case AssignFailed:
-		onAssignFailed(f, e, now)
-	case Ended:
-		f.wake()
-	case *Ticked:
-		onTicked(f, e, now)
-	case *Applied:
-		onApplied(f, e, now)
-	case ActivityAudited:
-		onActivityAudited(f, e)
-	case GatewaysAudited:
-		onGatewaysAudited(f, e, now)
-	default:
-		panic(fmt.Sprintf("core: no handler for the event %T", e))
-	}
-}
+func (Woken) apply(f *Function, _ time.Time) { f.wake() }
 
-func (Woken) isEvent()            {}
-func (SpecChanged) isEvent()      {}
-func (Closed) isEvent()           {}
-func (OwnershipChanged) isEvent() {}
-func (Paused) isEvent()           {}
-func (*Offered) isEvent()         {}
-func (*CallCancelled) isEvent()   {}
-func (NoRoomFound) isEvent()      {}
-func (Joined) isEvent()           {}
-func (*Pulled) isEvent()          {}
-func (Started) isEvent()          {}
-func (LeaveRequested) isEvent()   {}
-func (Left) isEvent()             {}
-func (DrainRequested) isEvent()   {}
-func (EvictRequested) isEvent()   {}
-func (StartFailed) isEvent()      {}
-func (AssignFailed) isEvent()     {}
-func (Ended) isEvent()            {}
-func (*Ticked) isEvent()          {}
-func (*Applied) isEvent()         {}
-func (ActivityAudited) isEvent()  {}
-func (GatewaysAudited) isEvent()  {}
+func (Paused) apply(f *Function, _ time.Time) { f.lost = nil }
+
+func (Ended) apply(f *Function, _ time.Time) { f.wake() }

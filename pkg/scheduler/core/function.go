@@ -121,7 +121,7 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 		f.handOuts = nil
 	}
 	f.handOuts = f.handOuts[:0]
-	handle(f, e, now)
+	e.apply(f, now)
 	effects := f.out
 	if f.activity.parked && len(f.instances) == 0 {
 		f.out, f.handOuts, f.instances = nil, nil, nil // there are many such functions, and their steps are rare

@@ -33,7 +33,7 @@ func (s instances) draining(cid invocation.CID) bool {
 	return in != nil && in.draining
 }
 
-func onJoined(f *Function, e Joined) {
+func (e Joined) apply(f *Function, _ time.Time) {
 	switch {
 	case f.closed:
 		f.do(JoinRefused{Why: ErrClosed})
@@ -75,10 +75,10 @@ func (f *Function) markDraining(cid invocation.CID, reason string) {
 	f.do(Drain{CID: cid, Reason: reason})
 }
 
-func onDrainRequested(f *Function, e DrainRequested) { f.drain(e.CID, e.Reason) }
+func (e DrainRequested) apply(f *Function, _ time.Time) { f.drain(e.CID, e.Reason) }
 
 // A ticket whose gateway the instance could not reach goes to another instance.
-func onPulled(f *Function, e *Pulled, now time.Time) {
+func (e *Pulled) apply(f *Function, now time.Time) {
 	done, back := false, false
 	for _, d := range e.Done {
 		// The agent supplies this value, so it is bounded by the timeout.
@@ -113,14 +113,14 @@ func onPulled(f *Function, e *Pulled, now time.Time) {
 	}
 }
 
-func onStarted(f *Function, e Started) {
+func (e Started) apply(f *Function, _ time.Time) {
 	if took := min(e.Took, f.spec.StartupTimeout); took > 0 {
 		f.estimates.starts.Observe(took)
 	}
 	f.wake()
 }
 
-func onLeaveRequested(f *Function, e LeaveRequested, now time.Time) {
+func (e LeaveRequested) apply(f *Function, now time.Time) {
 	policy := f.spec.leavePolicy(f.floor(now, e.KindStart), e.Idle, now)
 	answer, err := f.queue.RequestLeave(e.CID, e.Idle, policy)
 	draining := f.instances.draining(e.CID)
@@ -132,7 +132,7 @@ func onLeaveRequested(f *Function, e LeaveRequested, now time.Time) {
 
 // An instance that held calls was needed. It is replaced unless it chose to leave or was asked
 // to.
-func onLeft(f *Function, e Left, now time.Time) {
+func (e Left) apply(f *Function, now time.Time) {
 	in := f.instances[e.CID]
 	if in == nil {
 		f.wake()
@@ -150,7 +150,7 @@ func onLeft(f *Function, e Left, now time.Time) {
 // Draining reports whether a joined instance was asked to leave.
 func (f *Function) Draining(cid invocation.CID) bool { return f.instances.draining(cid) }
 
-func onEvictRequested(f *Function, e EvictRequested, now time.Time) {
+func (e EvictRequested) apply(f *Function, now time.Time) {
 	policy := f.evictPolicy(now, e.IdleFor, e.KindStart)
 	f.terminateIdle(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
 }
@@ -163,7 +163,7 @@ func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPoli
 	}
 }
 
-func onStartFailed(f *Function, e StartFailed, now time.Time) {
+func (e StartFailed) apply(f *Function, now time.Time) {
 	switch {
 	case e.Blameless:
 		f.wake() // the calls keep waiting, and the next tick tries again
@@ -174,7 +174,7 @@ func onStartFailed(f *Function, e StartFailed, now time.Time) {
 }
 
 // The spare instance counts as lost, so the next decision launches another.
-func onAssignFailed(f *Function, e AssignFailed, now time.Time) {
+func (e AssignFailed) apply(f *Function, now time.Time) {
 	if f.served() {
 		f.lost = append(f.lost, e.CID)
 	}

@@ -18,13 +18,13 @@ type serving struct {
 // served reports whether the function accepts calls and instances.
 func (t *serving) served() bool { return t.term != Unserved && !t.closed }
 
-func onSpecChanged(f *Function, e SpecChanged) {
+func (e SpecChanged) apply(f *Function, _ time.Time) {
 	f.spec = e.Spec
 	f.floorPolicy = newFloorPolicy(e.Spec, f.floorPolicy)
 	f.wake()
 }
 
-func onClosed(f *Function, e Closed, now time.Time) {
+func (e Closed) apply(f *Function, now time.Time) {
 	f.closed = true
 	for _, cid := range f.instances.cids() {
 		f.drain(cid, e.Reason)
@@ -33,7 +33,7 @@ func onClosed(f *Function, e Closed, now time.Time) {
 	f.refuseWaiting(e.Refusal, now)
 }
 
-func onOwnershipChanged(f *Function, e OwnershipChanged, now time.Time) {
+func (e OwnershipChanged) apply(f *Function, now time.Time) {
 	switch {
 	case e.Term == f.term:
 		return

@@ -46,9 +46,6 @@ type (
 	}
 )
 
-func (*Reported) isEvent()   {}
-func (GatewayGone) isEvent() {}
-
 // loanReports are what gateways report. The zero value is empty.
 type loanReports struct {
 	// last are the last reports of gateways whose streams are open.
@@ -185,7 +182,7 @@ func (f *Function) hasCalls() bool {
 	return f.Waiting()+f.queue.Out()+f.reports.running > 0
 }
 
-func onReported(f *Function, e *Reported, now time.Time) {
+func (e *Reported) apply(f *Function, now time.Time) {
 	if !f.served() {
 		return
 	}
@@ -230,7 +227,7 @@ func (f *Function) endIdleTime(now time.Time) {
 }
 
 // A gateway offers its waiting calls again, and its calls by loans go on.
-func onGatewayGone(f *Function, e GatewayGone, now time.Time) {
+func (e GatewayGone) apply(f *Function, now time.Time) {
 	if g := f.reports.last[e.Gateway]; g != nil && g.stream == e.Stream {
 		f.reports.drop(e.Gateway)
 		f.updateIdleSince(now)

@@ -46,7 +46,7 @@ type lastDecision struct {
 }
 
 // The numbers are those of docs/architecture.md, "A tick".
-func onTicked(f *Function, e *Ticked, now time.Time) {
+func (e *Ticked) apply(f *Function, now time.Time) {
 	f.activity.woken = false // events from now on are for the next tick
 	o := e.Observed
 	// a. Only the owner decides. Tickets may have come while the slot was handed off.
@@ -223,7 +223,7 @@ type Applied struct {
 }
 
 // The letters go on from those of Ticked.
-func onApplied(f *Function, e *Applied, now time.Time) {
+func (e *Applied) apply(f *Function, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
 	f.lastDecision.blocked = wanted > 0 && e.Launched == 0
 	// g. Record how fast the queue is worked off, for admission. A function cannot grow
