@@ -70,14 +70,14 @@ func (e GatewaysAudited) apply(f *Function, now time.Time) {
 	}
 	f.audits.silent = silent
 	f.updateIdleSince(now)
-	if repaired += auditLoans(f, now); repaired > 0 {
+	if repaired += f.auditLoans(now); repaired > 0 {
 		f.do(Repaired{N: repaired})
 	}
 }
 
 // auditLoans takes loans back that their gateways do not know, because those places would
 // stay unused. Both must have stayed the same between two audits.
-func auditLoans(f *Function, now time.Time) (repaired int) {
+func (f *Function) auditLoans(now time.Time) (repaired int) {
 	for _, gateway := range slices.Sorted(maps.Keys(f.reports.last)) {
 		g, lent := f.reports.last[gateway], f.queue.LentTo(gateway)
 		if lent <= g.Lent {

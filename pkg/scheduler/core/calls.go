@@ -16,7 +16,7 @@ var NotOwner = invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: be
 // back.
 func (f *Function) match(now time.Time) {
 	f.queue.Match(now, f.spec.lends(), f.handOut)
-	recallLoans(f, now)
+	f.recallLoans(now)
 	f.updateIdleSince(now)
 }
 
@@ -47,17 +47,17 @@ func (f *Function) updateIdleSince(now time.Time) {
 }
 
 func (e *Offered) apply(f *Function, now time.Time) {
-	if refusal := admit(f, e, now); refusal != nil {
+	if refusal := f.admit(e, now); refusal != nil {
 		f.do(OfferRefused{Why: refusal})
 		return
 	}
 	f.match(now)
 	f.wake()
-	requestRun(f, now)
+	f.requestRun(now)
 }
 
 // requestRun asks for a decision before the next tick if calls wait for one.
-func requestRun(f *Function, now time.Time) {
+func (f *Function) requestRun(now time.Time) {
 	if f.Waiting() > 0 && !f.lastDecision.blocked {
 		f.do(RunNow{Always: f.runsOnCall(now)})
 	}
@@ -65,7 +65,7 @@ func requestRun(f *Function, now time.Time) {
 
 // admit puts a ticket into the queue, or returns the refusal. A ticket that the queue knows
 // was admitted before.
-func admit(f *Function, e *Offered, now time.Time) *invocation.Refusal {
+func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
 	switch {
 	case !f.served():
 		return &NotOwner

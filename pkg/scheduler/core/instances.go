@@ -179,7 +179,7 @@ func (e AssignFailed) apply(f *Function, now time.Time) {
 		f.lost = append(f.lost, e.CID)
 	}
 	f.wake()
-	requestRun(f, now)
+	f.requestRun(now)
 }
 
 // Agent says whether this release supports the agent of an instance.
@@ -199,7 +199,7 @@ const (
 // call waits and no instance is starting, so that instances are replaced one by one. It
 // returns until when the function may be parked: until itself, or an earlier time to try
 // again.
-func replaceOutdated(f *Function, may bool, until, now time.Time) time.Time {
+func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
 	oldest := f.instances.outdated()
 	if oldest == "" {
 		return until

@@ -38,7 +38,7 @@ func (e OwnershipChanged) apply(f *Function, now time.Time) {
 	case e.Term == f.term:
 		return
 	case e.Term == Unserved:
-		releaseOwnership(f, now)
+		f.releaseOwnership(now)
 	default:
 		f.do(Adopt{})
 		f.estimates.executions.Seed(min(e.Restored.Execution, f.spec.Timeout))
@@ -52,7 +52,7 @@ func (e OwnershipChanged) apply(f *Function, now time.Time) {
 // releaseOwnership redirects the instances to the new owner, refuses the waiting tickets and
 // drops the estimates. When the function comes back, the new owner's estimates are better, and
 // whether it was idle meanwhile is unknown. Its idle times stay: no owner hands them over.
-func releaseOwnership(f *Function, now time.Time) {
+func (f *Function) releaseOwnership(now time.Time) {
 	for _, cid := range f.instances.cids() {
 		f.queue.Leave(cid, now)
 		f.do(Redirect{CID: cid})

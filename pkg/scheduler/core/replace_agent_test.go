@@ -30,7 +30,7 @@ func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 		{true, "", until},
 	} {
 		f.out = f.out[:0]
-		rest := replaceOutdated(f, step.may, until, now)
+		rest := f.replaceOutdated(step.may, until, now)
 		var gone invocation.CID
 		if let, is := AnswerOf[Terminate](f.out); is {
 			gone = let.CID
@@ -39,7 +39,7 @@ func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 			t.Errorf("step %d: %q goes and the function rests until %v, want %q and %v", i, gone, rest, step.gone, step.rest)
 		}
 	}
-	if at := replaceOutdated(f, false, time.Time{}, now); !at.IsZero() {
+	if at := f.replaceOutdated(false, time.Time{}, now); !at.IsZero() {
 		t.Errorf("a function without outdated agents is looked at again at %v", at)
 	}
 }

@@ -196,7 +196,7 @@ func (e *Reported) apply(f *Function, now time.Time) {
 	switch {
 	case did.handed > 0 || f.reports.waiting > 0:
 		f.wake()
-		requestRun(f, now)
+		f.requestRun(now)
 	case f.floorPolicy.Patterned() && !f.idleSince.IsZero():
 		f.wake() // the next tick plans how long to keep the instance
 	}
@@ -240,7 +240,7 @@ func (s *Spec) lends() bool { return s.Calls.Concurrency == 0 && s.Calls.Rate ==
 
 // recallLoans takes loans back that other gateways need, or all if the function lends nothing
 // any more.
-func recallLoans(f *Function, now time.Time) {
+func (f *Function) recallLoans(now time.Time) {
 	if !f.spec.lends() {
 		f.queue.RecallAll(now, f.recall)
 		return

@@ -67,7 +67,7 @@ func (e *Ticked) apply(f *Function, now time.Time) {
 	silent := o.Awaited
 	o.Creating, o.Awaited = o.Creating-silent, 0
 	// d. Collect the decider's input.
-	d := &Decided{Observed: o, Snapshot: snapshot(f, o, now), Floor: f.floor(now, o.KindStart)}
+	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Floor: f.floor(now, o.KindStart)}
 	// e. Bound the number of instances.
 	d.Bounds = f.degraded.bound(excludeSilent(silent, f.spec.limits(d.Floor)), o)
 	// f. Decide.
@@ -98,7 +98,7 @@ func (f *Function) holds(o Observed, now time.Time) (until time.Time, held bool)
 }
 
 // snapshot makes the decider's input. Each lost instance and each wait counts in one snapshot.
-func snapshot(f *Function, o Observed, now time.Time) autoscaler.Snapshot {
+func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 	view := f.View(now)
 	s := autoscaler.Snapshot{
 		Arrived: view.Arrived, Departed: view.Departed,
@@ -242,7 +242,7 @@ func (e *Applied) apply(f *Function, now time.Time) {
 	}
 	// i. Park, unless an instance with an outdated agent has to be replaced.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany && !f.lacksForDoubt(d) {
-		until := replaceOutdated(f, e.ReplaceAgent, d.Floor.Change, now)
+		until := f.replaceOutdated(e.ReplaceAgent, d.Floor.Change, now)
 		if look := now.Add(RoomRetry); e.LacksRoom && (until.IsZero() || look.Before(until)) {
 			until = look
 		}
