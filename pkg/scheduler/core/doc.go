@@ -22,6 +22,8 @@
 //
 // A Function reads no clock, holds no lock and calls nothing. The scheduler guards each
 // Function with one lock, feeds it events, and carries out the effects before it releases the
-// lock. Simulators do the same with their own clock and network. Nodes, and everything else
-// that functions share, belong to package capacity.
+// lock. Simulators do the same with their own clock and network.
+//
+// Package capacity decides about nodes and the rest that functions share. What a scheduler and
+// its simulators share beside that is here: PauseDetector, and the periods of ticks and audits.
 package core

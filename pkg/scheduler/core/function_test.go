@@ -79,15 +79,19 @@ func TestADegradedFunctionMayHaveAFifthMore(t *testing.T) {
 		{autoscaler.Limits{Max: 5}, 10, autoscaler.Limits{Max: 5}},
 		{autoscaler.Limits{Min: 8, Max: 20}, 4, autoscaler.Limits{Min: 5, Max: 5}},
 	} {
-		f := newTestFunction()
-		if got := f.degraded.bound(tt.limits, Observed{Created: tt.settled, Unconfirmed: true}); got != tt.want {
+		var d degradedMode
+		bound := func(o Observed) autoscaler.Limits {
+			d.recordDoubt(o)
+			return d.bound(tt.limits)
+		}
+		if got := bound(Observed{Created: tt.settled, Unconfirmed: true}); got != tt.want {
 			t.Errorf("%+v with %d: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
 		}
 		// More that came meanwhile do not raise the bound, and it ends with the doubt.
-		if got := f.degraded.bound(tt.limits, Observed{Created: 100, Unconfirmed: true}); got != tt.want {
+		if got := bound(Observed{Created: 100, Unconfirmed: true}); got != tt.want {
 			t.Errorf("%+v with %d, later: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
 		}
-		if got := f.degraded.bound(tt.limits, Observed{Created: 100}); got != tt.limits {
+		if got := bound(Observed{Created: 100}); got != tt.limits {
 			t.Errorf("%+v, confirmed: %+v", tt.limits, got)
 		}
 	}

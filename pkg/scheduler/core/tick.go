@@ -68,8 +68,10 @@ func (e *Ticked) apply(f *Function, now time.Time) {
 	o.Creating, o.Awaited = o.Creating-silent, 0
 	// d. Collect the decider's input.
 	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Floor: f.floor(now, o.KindStart)}
+	f.lost, f.coreWaited = nil, 0 // each counts in one snapshot
 	// e. Bound the number of instances.
-	d.Bounds = f.degraded.bound(excludeSilent(silent, f.spec.limits(d.Floor)), o)
+	f.degraded.recordDoubt(o)
+	d.Bounds = f.degraded.bound(excludeSilent(silent, f.spec.limits(d.Floor)))
 	// f. Decide.
 	params := autoscaler.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
 	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
@@ -97,7 +99,7 @@ func (f *Function) holds(o Observed, now time.Time) (until time.Time, held bool)
 	return until, true
 }
 
-// snapshot makes the decider's input. Each lost instance and each wait counts in one snapshot.
+// snapshot makes the decider's input.
 func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 	view := f.View(now)
 	s := autoscaler.Snapshot{
@@ -113,7 +115,6 @@ func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 	if !f.lastDecision.at.IsZero() {
 		s.Elapsed = max(0, now.Sub(f.lastDecision.at))
 	}
-	f.lost, f.coreWaited = nil, 0
 	return s
 }
 
@@ -159,13 +160,17 @@ type degradedMode struct {
 	before      int
 }
 
-// bound limits the function to a fifth more instances than before, and to at least one, while
-// nobody can confirm the ownership: another scheduler may launch for the function too.
-func (d *degradedMode) bound(l autoscaler.Limits, o Observed) autoscaler.Limits {
+// recordDoubt records whether somebody can confirm the ownership.
+func (d *degradedMode) recordDoubt(o Observed) {
 	if o.Unconfirmed && !d.unconfirmed {
 		d.before = o.Created + o.Creating
 	}
 	d.unconfirmed = o.Unconfirmed
+}
+
+// bound limits the function to a fifth more instances than before, and to at least one, while
+// nobody can confirm the ownership: another scheduler may launch for the function too.
+func (d degradedMode) bound(l autoscaler.Limits) autoscaler.Limits {
 	if !d.unconfirmed {
 		return l
 	}
