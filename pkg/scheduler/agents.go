@@ -44,13 +44,12 @@ func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
 }
 
 // drainReply asks an agent to leave, with the reason.
-func drainReply(why string) *agentwire.PullReply {
-	retire := &agentwire.Drain{Detail: why}
-	switch core.TerminateReason(why) {
-	case core.BecauseOutdated, core.BecauseUnsupported:
-		retire.Reason = agentwire.Drain_REASON_UNSUPPORTED
+func drainReply(e core.Drain) *agentwire.PullReply {
+	drain := &agentwire.Drain{Detail: e.Reason}
+	if e.Unsupported {
+		drain.Reason = agentwire.Drain_REASON_UNSUPPORTED
 	}
-	return &agentwire.PullReply{Kind: &agentwire.PullReply_Drain{Drain: retire}}
+	return &agentwire.PullReply{Kind: &agentwire.PullReply_Drain{Drain: drain}}
 }
 
 // answerHello answers the hello of a client within the control plane. The error is for the

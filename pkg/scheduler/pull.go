@@ -431,6 +431,4 @@ func (p *pullStream) recall(e core.Recall) {
 func (p *pullStream) redirect() { p.reply(p.scheduler.movedReply(p.function.slot)) }
 
 // drain asks the instance to finish its calls and leave.
-func (p *pullStream) drain(reason string) {
-	p.reply(drainReply(reason))
-}
+func (p *pullStream) drain(e core.Drain) { p.reply(drainReply(e)) }

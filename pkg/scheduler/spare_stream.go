@@ -39,7 +39,7 @@ func (s *sessions) pullSpare(server pullServer, end ender, hello *agentwire.Hell
 	of, kept := s.negotiate(hello)
 	if kept == core.AgentUnsupported {
 		s.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
-		return server.Send(drainReply(string(core.BecauseUnsupported)))
+		return server.Send(drainReply(core.Drain{Reason: string(core.BecauseUnsupported), Unsupported: true}))
 	}
 	p := &spareStream{pools: s.warmPools, revision: in.Revision, node: in.Node}
 	p.prepare(s.host, in.Key, of, end, 8)

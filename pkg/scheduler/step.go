@@ -150,7 +150,7 @@ func (s *host) execute(f *function, now time.Time, e core.Effect) {
 	case core.Refuse:
 		s.refuseTickets(f, e)
 	case core.Drain:
-		f.streams[e.CID].drain(e.Reason)
+		f.streams[e.CID].drain(e)
 	case core.Redirect:
 		f.streams[e.CID].redirect()
 		delete(f.streams, e.CID)

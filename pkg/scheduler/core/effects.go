@@ -32,10 +32,12 @@ type (
 		Tickets []invocation.Ticket
 		Why     invocation.Refusal
 	}
-	// Drain asks an instance to finish its calls and leave.
+	// Drain asks an instance to finish its calls and leave. Unsupported says that this release
+	// does not speak its agent's protocol, or that the next will not. Reason is for people.
 	Drain struct {
-		CID    invocation.CID
-		Reason string
+		CID         invocation.CID
+		Reason      string
+		Unsupported bool
 	}
 	// Redirect sends an instance to the scheduler that serves the function now.
 	Redirect struct{ CID invocation.CID }

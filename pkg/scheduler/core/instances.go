@@ -54,28 +54,30 @@ func (e Joined) apply(f *Function, _ time.Time) {
 	f.do(Connected{CID: e.CID})
 	switch {
 	case e.Agent == AgentUnsupported:
-		f.drain(e.CID, string(BecauseUnsupported))
+		f.drain(Drain{CID: e.CID, Reason: string(BecauseUnsupported), Unsupported: true})
 		f.do(Terminate{CID: e.CID, Why: BecauseUnsupported})
 	case e.Draining:
-		f.drain(e.CID, becauseDraining)
+		f.drain(Drain{CID: e.CID, Reason: becauseDraining})
 	}
 	f.wake() // there may be too many instances now
 }
 
 // drain lets an instance finish its calls and asks it to leave.
-func (f *Function) drain(cid invocation.CID, reason string) {
-	if f.queue.Drain(cid) {
-		f.markDraining(cid, reason)
+func (f *Function) drain(d Drain) {
+	if f.queue.Drain(d.CID) {
+		f.markDraining(d)
 	}
 }
 
 // markDraining asks an instance to leave that the queue drains already.
-func (f *Function) markDraining(cid invocation.CID, reason string) {
-	f.instances[cid].draining = true
-	f.do(Drain{CID: cid, Reason: reason})
+func (f *Function) markDraining(d Drain) {
+	f.instances[d.CID].draining = true
+	f.do(d)
 }
 
-func (e DrainRequested) apply(f *Function, _ time.Time) { f.drain(e.CID, e.Reason) }
+func (e DrainRequested) apply(f *Function, _ time.Time) {
+	f.drain(Drain{CID: e.CID, Reason: e.Reason})
+}
 
 // A ticket whose gateway the instance could not reach goes to another instance.
 func (e *Pulled) apply(f *Function, now time.Time) {
@@ -158,7 +160,7 @@ func (e EvictRequested) apply(f *Function, now time.Time) {
 // terminateIdle drains and terminates an idle instance if the policy still allows it.
 func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPolicy, why TerminateReason, reason string, now time.Time) {
 	if f.queue.Evict(idle.CID, now, policy) {
-		f.markDraining(idle.CID, reason)
+		f.markDraining(Drain{CID: idle.CID, Reason: reason})
 		f.do(Terminate{CID: idle.CID, Why: why, Idle: idle.Idle})
 	}
 }
@@ -205,7 +207,7 @@ func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
 		return until
 	}
 	if may && f.queue.Drain(oldest) {
-		f.markDraining(oldest, string(BecauseOutdated))
+		f.markDraining(Drain{CID: oldest, Reason: string(BecauseOutdated), Unsupported: true})
 		f.do(Terminate{CID: oldest, Why: BecauseOutdated})
 		f.do(AgentReplaced{})
 	}

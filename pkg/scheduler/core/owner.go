@@ -27,7 +27,7 @@ func (e SpecChanged) apply(f *Function, _ time.Time) {
 func (e Closed) apply(f *Function, now time.Time) {
 	f.closed = true
 	for _, cid := range f.instances.cids() {
-		f.drain(cid, e.Reason)
+		f.drain(Drain{CID: cid, Reason: e.Reason})
 	}
 	f.reports.dropAll()
 	f.refuseWaiting(e.Refusal, now)

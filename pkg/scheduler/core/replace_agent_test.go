@@ -35,11 +35,30 @@ func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 		if let, is := AnswerOf[Terminate](f.out); is {
 			gone = let.CID
 		}
+		if drain, is := AnswerOf[Drain](f.out); is && !drain.Unsupported {
+			t.Errorf("step %d: %q is not said to have an agent that goes out of support", i, drain.CID)
+		}
 		if gone != step.gone || !rest.Equal(step.rest) {
 			t.Errorf("step %d: %q goes and the function rests until %v, want %q and %v", i, gone, rest, step.gone, step.rest)
 		}
 	}
 	if at := f.replaceOutdated(false, time.Time{}, now); !at.IsZero() {
 		t.Errorf("a function without outdated agents is looked at again at %v", at)
+	}
+}
+
+func TestADrainSaysWhetherTheAgentIsUnsupported(t *testing.T) {
+	for _, tt := range []struct {
+		joined Joined
+		want   Drain
+	}{
+		{Joined{CID: "a", Capacity: 1, Agent: AgentUnsupported}, Drain{CID: "a", Reason: string(BecauseUnsupported), Unsupported: true}},
+		{Joined{CID: "a", Capacity: 1, Draining: true}, Drain{CID: "a", Reason: becauseDraining}},
+	} {
+		f := newTestFunction()
+		f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+		if got, _ := AnswerOf[Drain](f.Step(start, tt.joined)); got != tt.want {
+			t.Errorf("%+v: %+v, want %+v", tt.joined, got, tt.want)
+		}
 	}
 }
