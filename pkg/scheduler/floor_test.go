@@ -77,7 +77,7 @@ func TestAnInstanceLeavesAndComesAsTheIdleTimesTeach(t *testing.T) {
 		w.after(59 * time.Second)
 		a.expect()
 		w.after(2 * time.Second)
-		a.expect("retire: no call is near")
+		a.expect("retire: no call is expected")
 		a.obey()
 		w.after(25*time.Minute + 50*time.Second)
 		w.expectCounts(fn, provisioner.Counts{})
@@ -91,12 +91,12 @@ func TestAnInstanceLeavesAndComesAsTheIdleTimesTeach(t *testing.T) {
 		// A call that does not come is not awaited for ever.
 		ahead.pull(1, doneWith(100, time.Second))
 		w.after(time.Minute + time.Second)
-		ahead.expect("retire: no call is near")
+		ahead.expect("retire: no call is expected")
 		ahead.obey()
 		w.after(25*time.Minute + 10*time.Second) // one of the idle times was shorter
 		awaiting := w.ready(w.started(fn, 1)[0])
 		w.after(10 * time.Minute)
-		awaiting.expect("retire: no call is near")
+		awaiting.expect("retire: no call is expected")
 		awaiting.obey()
 		w.after(3 * time.Hour)
 		w.started(fn, 0)
@@ -128,7 +128,7 @@ func TestOthersAreNotReleasedForWantOfAPlan(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		a := w.taught(fn, g)
 		w.after(25 * time.Minute)
-		if heard := a.heard(); slices.Contains(heard, "retire: no call is near") {
+		if heard := a.heard(); slices.Contains(heard, "retire: no call is expected") {
 			t.Errorf("heard %q", heard)
 		}
 	})

@@ -324,7 +324,7 @@ func TestBrokenConnectionOfALeavingInstanceKillsNoCall(t *testing.T) {
 		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		a.cut()
 		again := w.hello(spec)
-		again.expect("retire: it was let go before")
+		again.expect("retire: it was draining already")
 		w.after(time.Minute)
 		if len(w.runtime.stopped) != 0 {
 			t.Fatalf("stopped %v", w.runtime.stopped)

@@ -65,15 +65,15 @@ type TerminateReason string
 
 // Reasons to terminate an instance.
 const (
-	BecauseEvicted TerminateReason = "others need its room"
-	BecauseNoCall  TerminateReason = "no call is near"
+	BecauseEvicted TerminateReason = "evicted for another function"
+	BecauseNoCall  TerminateReason = "no call is expected"
 	BecauseTooMany TerminateReason = "there are more than scaling.maxInstances"
 	// BecauseOutdated replaces agents one after the other. BecauseUnsupported terminates an
 	// instance whose agent shares no protocol with this release.
 	BecauseOutdated    TerminateReason = "its agent is of a release whose support ends"
 	BecauseUnsupported TerminateReason = "its agent has no protocol in common with this release"
 
-	becauseDraining = "it was let go before"
+	becauseDraining = "it was draining already"
 	becauseUnserved = "this scheduler does not own the function's slot"
 )
 

@@ -214,7 +214,7 @@ func (s *story) event(w words) Event {
 	case "lost":
 		return Left{CID: cid, Involuntary: true}
 	case "evict":
-		return EvictRequested{CID: cid, IdleFor: time.Second, Reason: "others need its room"}
+		return EvictRequested{CID: cid, IdleFor: time.Second, Reason: "evicted for another function"}
 	case "change":
 		s.spec.Max = w.number("max", s.spec.Max)
 		return SpecChanged{Spec: s.spec}

@@ -263,7 +263,7 @@ func (f *Function) lacksForDoubt(d *Decided) bool {
 
 // surplus says which idle instances leave before their own timeouts, and why: instances beyond
 // the maximum, which was lowered, or which instances exceed that connected late; and all
-// instances beyond the minimum if no call is near.
+// instances beyond the minimum if no call is expected.
 func (s *Spec) surplus(kept floor.Floor, tooMany bool) (queue.EvictPolicy, TerminateReason) {
 	limits := s.limits(kept)
 	switch {
