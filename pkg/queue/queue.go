@@ -249,6 +249,12 @@ func (q *Queue) Drain(cid invocation.CID) bool {
 	return known && q.instances.drain(in)
 }
 
+// Draining reports whether a joined instance drains.
+func (q *Queue) Draining(cid invocation.CID) bool {
+	in := q.instances.joined[cid]
+	return in != nil && in.draining
+}
+
 // entries are tickets by the ID of their invocation.
 type entries map[invocation.ID]*entry
 

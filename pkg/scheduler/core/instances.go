@@ -17,21 +17,11 @@ var (
 	ErrClosed = errors.New("core: the function is gone")
 )
 
-// instances are the joined instances.
-type instances map[invocation.CID]*instance
-
-type instance struct {
-	agent    Agent
-	draining bool
-}
+// instances are the agents of the joined instances.
+type instances map[invocation.CID]Agent
 
 // cids returns the instances in order of their CIDs.
 func (s instances) cids() []invocation.CID { return slices.Sorted(maps.Keys(s)) }
-
-func (s instances) draining(cid invocation.CID) bool {
-	in := s[cid]
-	return in != nil && in.draining
-}
 
 func (e Joined) apply(f *Function, _ time.Time) {
 	switch {
@@ -49,7 +39,7 @@ func (e Joined) apply(f *Function, _ time.Time) {
 	if f.instances == nil {
 		f.instances = make(instances)
 	}
-	f.instances[e.CID] = &instance{agent: e.Agent}
+	f.instances[e.CID] = e.Agent
 	f.lost = slices.DeleteFunc(f.lost, func(cid invocation.CID) bool { return cid == e.CID })
 	f.do(Connected{CID: e.CID})
 	switch {
@@ -65,14 +55,8 @@ func (e Joined) apply(f *Function, _ time.Time) {
 // drain lets an instance finish its calls and asks it to leave.
 func (f *Function) drain(d Drain) {
 	if f.queue.Drain(d.CID) {
-		f.markDraining(d)
+		f.do(d)
 	}
-}
-
-// markDraining asks an instance to leave that the queue drains already.
-func (f *Function) markDraining(d Drain) {
-	f.instances[d.CID].draining = true
-	f.do(d)
 }
 
 func (e DrainRequested) apply(f *Function, _ time.Time) {
@@ -124,8 +108,8 @@ func (e Started) apply(f *Function, _ time.Time) {
 
 func (e LeaveRequested) apply(f *Function, now time.Time) {
 	policy := f.spec.leavePolicy(f.floor(now, e.KindStart), e.Idle, now)
+	draining := f.Draining(e.CID)
 	answer, err := f.queue.RequestLeave(e.CID, e.Idle, policy)
-	draining := f.instances.draining(e.CID)
 	if answer.Granted {
 		delete(f.instances, e.CID)
 	}
@@ -135,14 +119,14 @@ func (e LeaveRequested) apply(f *Function, now time.Time) {
 // An instance that held calls was needed. It is replaced unless it chose to leave or was asked
 // to.
 func (e Left) apply(f *Function, now time.Time) {
-	in := f.instances[e.CID]
-	if in == nil {
+	if _, joined := f.instances[e.CID]; !joined {
 		f.wake()
 		return
 	}
+	draining := f.Draining(e.CID)
 	held := f.queue.Leave(e.CID, now)
 	delete(f.instances, e.CID)
-	if held > 0 && e.Involuntary && !in.draining {
+	if held > 0 && e.Involuntary && !draining {
 		f.lost = append(f.lost, e.CID)
 	}
 	f.match(now)
@@ -150,7 +134,7 @@ func (e Left) apply(f *Function, now time.Time) {
 }
 
 // Draining reports whether a joined instance was asked to leave.
-func (f *Function) Draining(cid invocation.CID) bool { return f.instances.draining(cid) }
+func (f *Function) Draining(cid invocation.CID) bool { return f.queue.Draining(cid) }
 
 func (e EvictRequested) apply(f *Function, now time.Time) {
 	policy := f.evictPolicy(now, e.IdleFor, e.KindStart)
@@ -160,7 +144,7 @@ func (e EvictRequested) apply(f *Function, now time.Time) {
 // terminateIdle drains and terminates an idle instance if the policy still allows it.
 func (f *Function) terminateIdle(idle queue.IdleInstance, policy queue.EvictPolicy, why TerminateReason, reason string, now time.Time) {
 	if f.queue.Evict(idle.CID, now, policy) {
-		f.markDraining(Drain{CID: idle.CID, Reason: reason})
+		f.do(Drain{CID: idle.CID, Reason: reason})
 		f.do(Terminate{CID: idle.CID, Why: why, Idle: idle.Idle})
 	}
 }
@@ -202,12 +186,12 @@ const (
 // returns until when the function may be parked: until itself, or an earlier time to try
 // again.
 func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
-	oldest := f.instances.outdated()
+	oldest := f.outdated()
 	if oldest == "" {
 		return until
 	}
 	if may && f.queue.Drain(oldest) {
-		f.markDraining(Drain{CID: oldest, Reason: string(BecauseOutdated), Unsupported: true})
+		f.do(Drain{CID: oldest, Reason: string(BecauseOutdated), Unsupported: true})
 		f.do(Terminate{CID: oldest, Why: BecauseOutdated})
 		f.do(AgentReplaced{})
 	}
@@ -219,9 +203,9 @@ func (f *Function) replaceOutdated(may bool, until, now time.Time) time.Time {
 
 // outdated returns the oldest instance with an outdated agent that does not drain yet; empty
 // if there is none.
-func (s instances) outdated() (oldest invocation.CID) {
-	for cid, in := range s {
-		if in.agent == AgentOutdated && !in.draining && (oldest == "" || cid < oldest) {
+func (f *Function) outdated() (oldest invocation.CID) {
+	for cid, agent := range f.instances {
+		if agent == AgentOutdated && !f.Draining(cid) && (oldest == "" || cid < oldest) {
 			oldest = cid
 		}
 	}

@@ -15,7 +15,7 @@ func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
 		if err := f.queue.Join(cid, 1); err != nil {
 			t.Fatal(err)
 		}
-		f.instances[cid] = &instance{agent: agent}
+		f.instances[cid] = agent
 	}
 	until := now.Add(time.Hour)
 	for i, step := range []struct {
