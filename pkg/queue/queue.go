@@ -181,10 +181,10 @@ func (q *Queue) Leave(cid invocation.CID, now time.Time) (held int) {
 	return held
 }
 
-// trim gives the maps of an unused queue back: Go's maps do not shrink, and most queues are unused.
+// trim gives the maps and the heap of an unused queue back: they do not shrink, and most queues are unused.
 func (q *Queue) trim() {
 	if len(q.entries) == 0 && len(q.instances.joined) == 0 {
-		q.entries, q.instances.joined = nil, nil
+		q.entries, q.instances.joined, q.instances.pollers = nil, nil, nil
 	}
 }
 

@@ -312,8 +312,8 @@ func TestAnUnusedQueueKeepsNoMaps(t *testing.T) {
 	if answer, err := q.RequestLeave("c", time.Hour, LeavePolicy{}); err != nil || !answer.Granted {
 		t.Fatalf("an idle instance may not leave: %+v, %v", answer, err)
 	}
-	if q.entries != nil || q.instances.joined != nil {
-		t.Error("maps are kept after the last instance has asked to leave")
+	if q.entries != nil || q.instances.joined != nil || q.instances.pollers != nil {
+		t.Error("maps or the heap are kept after the last instance has asked to leave")
 	}
 }
 
