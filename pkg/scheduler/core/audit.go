@@ -89,6 +89,7 @@ func (f *Function) auditLoans(now time.Time) (repaired int) {
 			g.doubted = &found
 			continue
 		}
+		// Not f.recall: these loans are not among those that the gateway reports as idle.
 		f.queue.RecallFrom(gateway, lent-g.Lent, now, func(r queue.Recall) { f.do(Recall(r)) })
 		g.doubted = nil
 		repaired += lent - g.Lent
