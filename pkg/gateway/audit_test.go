@@ -154,7 +154,7 @@ func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedByEnded(t, core.Spec{MayRepeat: true})
 	g.dispatch.audit(time.Now(), noSlot)
 	g.dispatch.audit(time.Now().Add(core.ReofferEvery), noSlot)
-	if _, waits := c.invocation.Ticket(); !waits {
+	if _, waits := c.invocation.Ticket(time.Now()); !waits {
 		t.Error("it does not wait")
 	}
 	if len(c.earlier) != 1 || c.earlier[0].why != core.InstanceLost || !c.earlier[0].ran {

@@ -55,7 +55,7 @@ type call struct {
 func (c *call) sendTicket(send func(ownership.Slot, *agentwire.Ticket) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	says, waits := c.invocation.Ticket()
+	says, waits := c.invocation.Ticket(time.Now())
 	if !waits {
 		return
 	}

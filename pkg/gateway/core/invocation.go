@@ -365,7 +365,7 @@ func (t *ticket) due(now time.Time, moved bool) bool {
 	return moved || now.Sub(t.offered) > ReofferAfter
 }
 
-// Ticket is what the last ticket of an invocation says: how long it had waited and would
+// Ticket is what a ticket of an invocation says: how long it has waited and may still
 // wait, the token, and the number that a claim by it would have. Again says that a
 // queue may have had an earlier ticket, so that the invocation was admitted there.
 type Ticket struct {
@@ -376,10 +376,10 @@ type Ticket struct {
 }
 
 // Ticket is that of an invocation that waits; false for any other.
-func (v *Invocation) Ticket() (Ticket, bool) {
+func (v *Invocation) Ticket(now time.Time) (Ticket, bool) {
 	t := &v.ticket
 	return Ticket{
-		Token: t.token, Waited: t.offered.Sub(v.spec.Admitted), Remaining: t.deadline.Sub(t.offered),
+		Token: t.token, Waited: now.Sub(v.spec.Admitted), Remaining: t.deadline.Sub(now),
 		Attempt: v.attempt + 1, Again: t.sent > 0,
 	}, v.phase == Queued
 }

@@ -49,7 +49,7 @@ func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
 	if d := v.Ask(lost); d != (Decision{}) {
 		t.Fatalf("asked twice: %+v", d)
 	}
-	if ticket, waits := v.Ticket(); !waits || ticket.Remaining != s.MaxQueueTime || ticket.Token != (invocation.Token{2}) || ticket.Attempt != 2 {
+	if ticket, waits := v.Ticket(lost); !waits || ticket.Remaining != s.MaxQueueTime || ticket.Token != (invocation.Token{2}) || ticket.Attempt != 2 {
 		t.Errorf("the retry's ticket: %+v, waits %t", ticket, waits)
 	}
 	if d := v.QueueTimeout(lost.Add(s.MaxQueueTime - 1)); d.End {
@@ -99,10 +99,22 @@ func TestATicketIsNotTheFirstOnlyIfAQueueMayHaveHadOne(t *testing.T) {
 			if d := v.Audit(start.Add(2*ReofferAfter), Observed{}, invocation.Token{}); !d.Offer {
 				t.Fatalf("the audit decides %+v", d)
 			}
-			if ticket, _ := v.Ticket(); ticket.Again != tc.again {
+			if ticket, _ := v.Ticket(start); ticket.Again != tc.again {
 				t.Errorf("again %t, want %t", ticket.Again, tc.again)
 			}
 		})
+	}
+}
+
+// The scheduler's refusal of the ticket before may come between an offer and its ticket.
+func TestATicketCountsFromNow(t *testing.T) {
+	v := queued(spec())
+	now := start.Add(2 * ReofferAfter)
+	v.Audit(now, Observed{}, invocation.Token{})
+	v.NotQueued()
+	ticket, _ := v.Ticket(now)
+	if want := spec().MaxQueueTime - 2*ReofferAfter; ticket.Waited != 2*ReofferAfter || ticket.Remaining != want {
+		t.Errorf("it has waited for %v and may wait for %v, want %v and %v", ticket.Waited, ticket.Remaining, 2*ReofferAfter, want)
 	}
 }
 

@@ -147,7 +147,7 @@ func (g *gateway) carryOut(c *call, d core.Decision) {
 // offer sends a ticket to the scheduler that its function's slot is with.
 func (g *gateway) offer(c *call) {
 	c.offered = g.now()
-	ticket, _ := c.life.Ticket()
+	ticket, _ := c.life.Ticket(c.offered)
 	to, _, known := g.view.route(c.fn.function)
 	if !known {
 		return
