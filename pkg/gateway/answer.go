@@ -86,12 +86,11 @@ func (c *client) head(head *callwire.Head, by time.Time) error {
 	if !head.Whole {
 		return c.rc.Flush()
 	}
-	_, err := c.w.Write(head.Body)
-	c.state.answerWritten(true)
-	if errors.Is(err, http.ErrBodyNotAllowed) {
-		return nil
+	if _, err := c.w.Write(head.Body); err != nil && c.hasBody(head) {
+		return err
 	}
-	return err
+	c.state.answerWritten(true)
+	return nil
 }
 
 func (c *client) setHeaders(head *callwire.Head) {

@@ -3,7 +3,10 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -153,6 +156,27 @@ func TestAnAnswerThatTheClientLeavesIsNotBroken(t *testing.T) {
 	until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
 	if a.noted[0].Broken || w.metric("windlass_gateway_answers_broken_total") != -1 {
 		t.Errorf("noted %+v", a.noted[0])
+	}
+}
+
+// leftWriter is the connection of a client that leaves once the head of its answer has come.
+type leftWriter struct{ http.ResponseWriter }
+
+func (leftWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestAWholeAnswerThatTheClientLeavesIsRecordedAsOneInParts(t *testing.T) {
+	w, a := newRecordingHarness(t, gateway.LogFailed)
+	aborted := make(chan any, 1)
+	go func() {
+		defer func() { aborted <- recover() }()
+		w.gateway.ServeHTTP(leftWriter{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/function/hello/", nil))
+	}()
+	w.take().whole(200, "hello")
+	if end := receive(t, aborted, "the end of the call"); end != http.ErrAbortHandler {
+		t.Errorf("the handler ended with %v", end)
+	}
+	if lines, calls := a.counted(); lines != 1 || calls != 1 || a.lines[0]["level"] != "WARN" {
+		t.Errorf("%d lines of %d calls: %v", lines, calls, a.lines)
 	}
 }
 
