@@ -248,7 +248,7 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 	if call == nil {
 		return core.ErrNotWaiting
 	}
-	if !call.body.ended.Load() && g.deps.Left(call.request) {
+	if !call.client.body.ended.Load() && g.deps.Left(call.client.request) {
 		g.dispatch.step(call, (*core.Invocation).ClientLeftEarly, problem{})
 	}
 	at := call.destination()

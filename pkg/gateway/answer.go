@@ -22,7 +22,7 @@ import (
 type client struct {
 	state   *callState
 	request *http.Request
-	body    *requestBody
+	body    requestBody
 	// shared is the function's path on the shared origin; empty on an origin of its own.
 	shared string
 
@@ -53,7 +53,7 @@ func (g *Gateway) answerClient(c *call, head *callwire.Head, by *attempt) error 
 	if err := c.client.head(head, by.runBy); err != nil || head.Whole {
 		return err
 	}
-	left := context.AfterFunc(c.request.Context(), func() { g.clientLeft(c) })
+	left := context.AfterFunc(c.client.request.Context(), func() { g.clientLeft(c) })
 	defer left()
 	return c.client.rest(head)
 }

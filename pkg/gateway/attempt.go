@@ -83,7 +83,7 @@ func (a *attempt) takeBody() {
 		return
 	}
 	a.upload = &upload{out: callwire.NewOutflow(a.conn.wire, a.wire), over: make(chan struct{})}
-	c.body.replay.lendTo(a.number)
+	c.client.body.replay.lendTo(a.number)
 	if c.expectsContinue() {
 		a.upload.late = time.AfterFunc(continueTimeout, a.startUpload)
 	}
@@ -113,7 +113,7 @@ func (a *attempt) sendBody() {
 	buffer := bodyBuffers.Get().(*[bodyChunk]byte)
 	defer bodyBuffers.Put(buffer)
 	for offset := 0; ; {
-		n, err := a.call.body.readFor(a.number, offset, buffer[:], a.upload.over)
+		n, err := a.call.client.body.readFor(a.number, offset, buffer[:], a.upload.over)
 		if errors.Is(err, errReleased) {
 			return
 		}
@@ -143,7 +143,7 @@ var bodyBuffers = sync.Pool{New: func() any { return new([bodyChunk]byte) }}
 func (a *attempt) endBody(why error) {
 	end := callwire.End{Cut: !errors.Is(why, io.EOF)}
 	if !end.Cut {
-		endToEnd(a.call.request.Trailer, func(name, value string) {
+		endToEnd(a.call.client.request.Trailer, func(name, value string) {
 			end.Trailer = append(end.Trailer, callwire.Field{Name: name, Value: value})
 		})
 	}
@@ -463,7 +463,7 @@ func (a *attempt) lose(reason, detail string) {
 // handBack queues the call again, because the function has seen nothing of it. end is Release, or
 // Decline for a call that came too late to its instance, or never.
 func (a *attempt) handBack(reason string, end func(*core.Invocation, int, time.Time, invocation.Token, bool) (core.Decision, error)) {
-	kept := a.call.whole || a.call.body.replay.giveBack()
+	kept := a.call.whole || a.call.client.body.replay.giveBack()
 	why := fmt.Sprintf("%d instances have released the call without running it; the last one said: ", core.MaxReleases)
 	if !kept {
 		why = "the instance ended before it could start, and the request's body cannot be read twice: "

@@ -38,10 +38,10 @@ func (g *Gateway) admitted(spec core.Spec) *call {
 		callState: callState{
 			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), changed: make(chan struct{}, 1), invocation: core.New(spec),
 		},
-		request: httptest.NewRequest("GET", "/", nil), whole: true, reservation: newReservationRef(func(int64) {}),
+		whole: true, reservation: newReservationRef(func(int64) {}),
 	}
-	c.client = client{state: &c.callState, request: c.request}
-	c.body.ended.Store(true)
+	c.client = client{state: &c.callState, request: httptest.NewRequest("GET", "/", nil)}
+	c.client.body.ended.Store(true)
 	c.waiting = core.Waiting[*call]{Call: c, Since: spec.Admitted}
 	g.calls.add(c)
 	return c

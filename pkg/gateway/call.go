@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,12 +38,10 @@ type call struct {
 	headers []callwire.Field
 	// trailers are those that the client has announced. They are read here, too: the request's map
 	// changes while an attempt reads the body.
-	trailers    []string
-	request     *http.Request
-	body        requestBody
-	small       []byte // the whole body, if it was read beforehand
-	whole       bool   // small is the whole body
-	admitted    time.Time
+	trailers []string
+	// whole says that small is the whole body, which is read beforehand.
+	whole       bool
+	small       []byte
 	reservation *reservationRef
 	client      client
 }
@@ -76,7 +73,7 @@ func (c *call) sendTicket(send func(ownership.Slot, *agentwire.Ticket) bool) {
 
 // wireCall is the call as an instance of a unit gets it for an attempt.
 func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
-	r := c.request
+	r := c.client.request
 	message := callwire.Call{
 		Invocation: c.id, Attempt: attempt, Remaining: unit.Spec.Template.Timeout.Duration,
 		Method: r.Method, RequestURI: c.uri, Host: r.Host,
@@ -93,7 +90,7 @@ func (c *call) wireCall(unit *v1alpha1.Function, attempt int) callwire.Call {
 
 // expectsContinue reports whether the client waits for 100 Continue before it sends its body.
 func (c *call) expectsContinue() bool {
-	r := c.request
+	r := c.client.request
 	return !c.whole && c.upgrade == "" && r.ProtoAtLeast(1, 1) && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 }
 

@@ -50,7 +50,7 @@ func (c *call) toRecord() callRecord {
 			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
 			Broken: broken, Cold: cold, Received: c.times.Received(),
 		},
-		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
+		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.client.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
 	}
 	if c.attempt != nil {
 		t.CID, t.Attempt, t.Claimed = c.attempt.conn.cid, c.attempt.number, c.attempt.claimed

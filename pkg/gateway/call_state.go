@@ -22,8 +22,6 @@ type callState struct {
 	function *v1alpha1.Function
 	// tag is that of the part of its traffic that was called, or "".
 	tag string
-	// maxQueueTime is how long it may wait.
-	maxQueueTime time.Duration
 	// changed holds an element if the handler may not have seen that a head, or an interim one,
 	// waits for it, or that the client has an answer or has left.
 	changed chan struct{}
@@ -81,7 +79,7 @@ func (s *callState) setProblem(p problem, d core.Decision) {
 	switch v.Cause {
 	case core.CauseLate:
 		p = newProblem(problems.NoInstanceInTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", s.maxQueueTime, s.function.Key()))
+			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", s.invocation.Spec().MaxQueueTime, s.function.Key()))
 	case core.CauseDeleted:
 		p = newProblem(problems.FunctionDeleted, "the function was deleted while the call waited")
 	case core.CauseTimedOut:

@@ -16,9 +16,7 @@ func TestTheHeadOfABrokenAnswerReachesTheClient(t *testing.T) {
 	for range 50 {
 		g, c := claimedByEnded(t, core.Spec{})
 		w := httptest.NewRecorder()
-		c.request = httptest.NewRequest(http.MethodGet, "/", nil)
-		c.body.ended.Store(true)
-		c.client = client{state: &c.callState, request: c.request, body: &c.body, w: w, rc: http.NewResponseController(w)}
+		c.client.w, c.client.rc = w, http.NewResponseController(w)
 		a := c.currentAttempt()
 		a.runBy = time.Now().Add(time.Minute)
 		a.answer = callwire.NewInflow(nil, 1)

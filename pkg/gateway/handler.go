@@ -66,7 +66,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case c.answerBroken():
 		c.client.abortConnection()
-	case !c.body.ended.Load():
+	case !c.client.body.ended.Load():
 		linger(c.client.rc, r)
 	}
 }
@@ -77,7 +77,7 @@ func (g *Gateway) answerCall(c *call) {
 	defer c.reservation.dropRef()
 	var series *functionSeries
 	// 2. Read a small body, so that a slow client costs no instance.
-	if err := c.readSmall(c.maxQueueTime); err != nil {
+	if err := c.readSmall(); err != nil {
 		g.dispatch.step(c, refuseUnread, unreadable(err))
 	} else {
 		// 3. Keep it, offer its ticket, and wait until it is answered or
@@ -85,7 +85,7 @@ func (g *Gateway) answerCall(c *call) {
 		series = g.serve(c)
 	}
 	c.client.writeProblem(g.config.ProblemDetail)
-	c.body.close(c.client.rc)
+	c.client.body.close(c.client.rc)
 	g.metrics.callEnded(c, series)
 	g.recordCall(c)
 }
@@ -103,7 +103,7 @@ func (g *Gateway) serve(c *call) *functionSeries {
 	series := g.metrics.callAdmitted(c.function)
 	c.decide(func(v *core.Invocation) core.Decision {
 		c.times.Offered(time.Now())
-		return v.Queue(invocation.NewToken(), c.admitted)
+		return v.Queue(invocation.NewToken(), v.Spec().Admitted)
 	}, problem{})
 	g.dispatch.enqueue(c).flush()
 	g.wait(c)
@@ -305,34 +305,36 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	c := &call{
 		callState: callState{
 			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(to.entry, unit),
-			maxQueueTime: mayWait, changed: make(chan struct{}, 1), times: timeline.Begin(received),
+			changed: make(chan struct{}, 1), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,
 				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		uri: to.uri, request: r, admitted: now, upgrade: upgradeOf(r), trailers: announcedTrailers(r),
+		uri: to.uri, upgrade: upgradeOf(r), trailers: announcedTrailers(r),
+	}
+	c.whole = isSmall(r) && c.upgrade == ""
+	c.client = client{
+		state: &c.callState, request: r, shared: to.shared, w: w, rc: rc,
 		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, budget: g.bodyWait},
 	}
 	// A function of another protocol begins once the body is whole, so a pause would only hold its instance.
-	c.body.mayPause.Store(unit.Spec.Template.Protocol == v1alpha1.ProtocolHTTP && invocation.IsGRPC(r.Header.Get("Content-Type")))
+	c.client.body.mayPause.Store(unit.Spec.Template.Protocol == v1alpha1.ProtocolHTTP && invocation.IsGRPC(r.Header.Get("Content-Type")))
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}
-	c.client = client{state: &c.callState, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
 	return c
 }
 
 // readSmall reads the whole body if its length is known and small. A body of
 // unknown length is not read ahead: its sender may wait for the answer.
-func (c *call) readSmall(within time.Duration) error {
-	n := c.request.ContentLength
-	if !isSmall(c.request) || c.upgrade != "" {
+func (c *call) readSmall() error {
+	if !c.whole {
 		return nil
 	}
-	c.whole = true
-	if n > 0 {
+	if n := c.client.request.ContentLength; n > 0 {
 		c.small = make([]byte, n)
-		_ = c.client.rc.SetReadDeadline(c.admitted.Add(min(within, bodyGrace+allowance(n))))
-		_, err := io.ReadFull(c.request.Body, c.small)
+		spec := c.invocation.Spec()
+		_ = c.client.rc.SetReadDeadline(spec.Admitted.Add(min(spec.MaxQueueTime, bodyGrace+allowance(n))))
+		_, err := io.ReadFull(c.client.request.Body, c.small)
 		_ = c.client.rc.SetReadDeadline(time.Time{})
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("it ends before its Content-Length")
@@ -344,7 +346,7 @@ func (c *call) readSmall(within time.Duration) error {
 			return err
 		}
 	}
-	c.body.ended.Store(true)
+	c.client.body.ended.Store(true)
 	return nil
 }
 
@@ -365,11 +367,11 @@ func (g *Gateway) wait(c *call) {
 				return
 			}
 		case <-check:
-			if g.deps.Left(c.request) {
+			if g.deps.Left(c.client.request) {
 				g.dispatch.step(c, (*core.Invocation).ClientLeftEarly, problem{})
 			}
-		case <-c.request.Context().Done():
-			if c.body.slow.Load() {
+		case <-c.client.request.Context().Done():
+			if c.client.body.slow.Load() {
 				// Not the client has left: it was the reading that was
 				// given up, which the attempt that read answers.
 				for !c.answered() {
@@ -395,7 +397,7 @@ const disconnectCheckInterval = 500 * time.Millisecond
 // disconnectChecks ticks when to check whether the client of a waiting call has left: never,
 // if net/http reports it.
 func (c *call) disconnectChecks() (when <-chan time.Time, stop func()) {
-	if c.request.ProtoMajor != 1 || c.body.ended.Load() {
+	if c.client.request.ProtoMajor != 1 || c.client.body.ended.Load() {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(disconnectCheckInterval)

@@ -21,8 +21,8 @@ func TestAnAttemptTakesTheBodyBeforeItCanEnd(t *testing.T) {
 	there.Close()
 	conn := &agentConn{gateway: g, wire: callwire.NewConn(here, nil), running: make(map[uint32]*attempt)}
 	c := g.admitted(core.Spec{})
-	c.whole, c.body.body = false, io.MultiReader()
-	c.request.Header.Set("Expect", "100-continue")
+	c.whole, c.client.body.body = false, io.MultiReader()
+	c.client.request.Header.Set("Expect", "100-continue")
 	a := &attempt{conn: conn, call: c, unit: c.to.unit, wire: 2, number: 1}
 
 	c.mu.Lock() // which sending needs
@@ -32,15 +32,15 @@ func TestAnAttemptTakesTheBodyBeforeItCanEnd(t *testing.T) {
 		runtime.Gosched()
 	}
 	a.finished()
-	c.body.replay.giveBack()
-	c.body.replay.lendTo(2)
+	c.client.body.replay.giveBack()
+	c.client.body.replay.lendTo(2)
 	c.mu.Unlock()
 	<-started
 
-	if _, err := c.body.readFor(1, 0, nil, nil); !errors.Is(err, errReleased) {
+	if _, err := c.client.body.readFor(1, 0, nil, nil); !errors.Is(err, errReleased) {
 		t.Errorf("the first attempt reads: %v", err)
 	}
-	if _, err := c.body.readFor(2, 0, make([]byte, 1), nil); !errors.Is(err, io.EOF) {
+	if _, err := c.client.body.readFor(2, 0, make([]byte, 1), nil); !errors.Is(err, io.EOF) {
 		t.Errorf("the second attempt does not: %v", err)
 	}
 }

@@ -310,6 +310,9 @@ func (v *Invocation) end() Decision {
 	return Decision{End: true}
 }
 
+// Spec is what it was admitted with. Its timeout is that of the revision that it waits for last.
+func (v *Invocation) Spec() Spec { return v.spec }
+
 // Phase is where it is.
 func (v *Invocation) Phase() Phase { return v.phase }
 
