@@ -466,7 +466,7 @@ func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient
 		}
 		for _, r := range reply.GetRefusals() {
 			if id, err := invocation.IDFromBytes(r.GetInvocationId()); err == nil {
-				l.dispatch.onRefusal(id, refusalFromWire(r))
+				l.dispatch.onRefusal(id, health.RefusalFromWire(r))
 			}
 		}
 	}
@@ -477,31 +477,6 @@ func (l *link) setOpen(open *linkStream) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.pending = open, outbox{}
-}
-
-var refusalReasons = map[controlwire.Refusal_Reason]invocation.RefusalReason{
-	controlwire.Refusal_REASON_QUEUE_FULL:          invocation.RefusedQueueFull,
-	controlwire.Refusal_REASON_UNKNOWN_FUNCTION:    invocation.RefusedUnknownFunction,
-	controlwire.Refusal_REASON_CANNOT_START:        invocation.RefusedCannotStart,
-	controlwire.Refusal_REASON_NOT_OWNER:           invocation.RefusedNotOwner,
-	controlwire.Refusal_REASON_NO_CAPACITY:         invocation.RefusedNoCapacity,
-	controlwire.Refusal_REASON_RATE_LIMITED:        invocation.RefusedRate,
-	controlwire.Refusal_REASON_CONCURRENCY_LIMITED: invocation.RefusedConcurrency,
-	controlwire.Refusal_REASON_WAIT_TOO_LONG:       invocation.RefusedWait,
-}
-
-// refusalFromWire reads a refusal. For a reason that is not known the client may try
-// again, as for lack of room.
-func refusalFromWire(r *controlwire.Refusal) invocation.Refusal {
-	reason, known := refusalReasons[r.GetReason()]
-	if !known {
-		reason = invocation.RefusedNoCapacity
-	}
-	return invocation.Refusal{
-		Reason:     reason,
-		Detail:     r.GetDetail(),
-		RetryAfter: time.Duration(r.GetRetryAfterNs()),
-	}
 }
 
 // maxBatch bounds the tickets of one message, and its reports.

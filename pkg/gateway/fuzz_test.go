@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
@@ -120,7 +121,7 @@ func FuzzRefusal(f *testing.F) {
 			return
 		}
 		w := httptest.NewRecorder()
-		fromRefusal(refusalFromWire(r)).write(w, DetailAll)
+		fromRefusal(health.RefusalFromWire(r)).write(w, DetailAll)
 		var said map[string]any
 		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code < 400 || w.Header().Get(invocation.HeaderExecuted) != "no" || w.Header().Get("Retry-After") == "" {
 			t.Errorf("answered %d, %v: %s, %v", w.Code, w.Header(), w.Body, err)

@@ -14,6 +14,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/health"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -266,24 +267,8 @@ func (s *offers) endReports(o *offerStream) {
 	}
 }
 
-var wireReasons = map[invocation.RefusalReason]controlwire.Refusal_Reason{
-	invocation.RefusedQueueFull:       controlwire.Refusal_REASON_QUEUE_FULL,
-	invocation.RefusedUnknownFunction: controlwire.Refusal_REASON_UNKNOWN_FUNCTION,
-	invocation.RefusedCannotStart:     controlwire.Refusal_REASON_CANNOT_START,
-	invocation.RefusedNotOwner:        controlwire.Refusal_REASON_NOT_OWNER,
-	invocation.RefusedNoCapacity:      controlwire.Refusal_REASON_NO_CAPACITY,
-	invocation.RefusedRate:            controlwire.Refusal_REASON_RATE_LIMITED,
-	invocation.RefusedConcurrency:     controlwire.Refusal_REASON_CONCURRENCY_LIMITED,
-	invocation.RefusedWait:            controlwire.Refusal_REASON_WAIT_TOO_LONG,
-}
-
 func (o *offerStream) refuse(id invocation.ID, r invocation.Refusal) {
-	o.enqueue(&controlwire.Refusal{
-		InvocationId: id[:],
-		Reason:       wireReasons[r.Reason],
-		Detail:       r.Detail,
-		RetryAfterNs: int64(r.RetryAfter),
-	})
+	o.enqueue(health.RefusalToWire(id, r))
 }
 
 func (o *offerStream) enqueue(refusal *controlwire.Refusal) {

@@ -16,5 +16,8 @@
 // Observers with the same view compute the same route. Views may differ for a moment; that does
 // no harm, because calls are claimed at their gateways.
 //
+// The package also converts what gateways and schedulers write to each other in more than one kind of
+// message: greetings, maps of slots and refusals.
+//
 // Schedulers may add data to their heartbeats (CapacityExchange), such as requests for room on the nodes.
 package health
