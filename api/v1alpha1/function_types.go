@@ -223,6 +223,10 @@ const (
 // MayRepeat tells whether a call may run more than once.
 func (c *Calls) MayRepeat() bool { return c.Delivery == DeliveryAtLeastOnce }
 
+// Limited tells whether calls are counted against a limit. Then each passes its scheduler, and no instance
+// lends pulls to gateways.
+func (c *Calls) Limited() bool { return c.MaxInFlight > 0 || c.Rate.Requests > 0 }
+
 // CancelOnDisconnect tells whether a call ends when its client has gone.
 func (c *Calls) CancelOnDisconnect() bool { return c.OnClientDisconnect == OnClientDisconnectCancel }
 

@@ -263,7 +263,7 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 	}
 	p := g.dispatch.pools.locked(at, call.function.Key())
 	c.lendTo(p)
-	if a.lent = !isLimited(at); a.lent {
+	if a.lent = !at.unit.Spec.Calls.Limited(); a.lent {
 		p.core.Began(c.lender)
 	}
 	p.mu.Unlock()

@@ -62,7 +62,7 @@ func (c *call) sendTicket(send func(ownership.Slot, *agentwire.Ticket) bool) {
 		Token:        says.Token[:],
 		WaitedNs:     int64(says.Waited),
 		RemainingNs:  int64(says.Remaining),
-		Lent:         !isLimited(c.to),
+		Lent:         !c.to.unit.Spec.Calls.Limited(),
 		Again:        says.Again,
 		Trace:        c.scope.Wire(),
 	})

@@ -44,7 +44,8 @@ type pool struct {
 	entry *rollout.Entry
 	// removed says that it is none of the pools any more.
 	removed bool
-	// limited says that the function had limits at its last call. Such a function lends nothing.
+	// limited says that the function had limits at its last call. Such a function lends nothing, and what
+	// it lent before is given back.
 	limited bool
 	// sent is the last report, and base what the reports on the present stream leave out,
 	// because earlier streams had it.
@@ -105,13 +106,6 @@ func (ps *pools) dropUnused(p *pool) {
 	}
 }
 
-// isLimited reports whether a unit's calls are counted by its scheduler, so that none may pass
-// it by: instances of such a unit lend nothing, and what they lent before is given back.
-func isLimited(at destination) bool {
-	c := at.unit.Spec.Calls
-	return c.MaxInFlight > 0 || c.Rate.Requests > 0
-}
-
 // enqueue lets a call wait, and hands it over at once if an instance has lent a pull. The caller
 // writes the frames.
 func (d *dispatcher) enqueue(c *call) conns {
@@ -138,7 +132,7 @@ func (d *dispatcher) enqueueAt(c *call, at destination) (to conns, done bool) {
 		p.mu.Unlock()
 		return nil, !c.queued()
 	}
-	p.limited = isLimited(at)
+	p.limited = at.unit.Spec.Calls.Limited()
 	// The lock is held from here to handOver, or another call could take the credit that waits for this one.
 	if last != nil && last.pool == p && p.core.GivenUp(&last.stalled) {
 		d.metrics.callGivenUp()

@@ -112,8 +112,8 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 		Concurrency: int(fn.Spec.Template.Concurrency),
 		Timeout:     fn.Spec.Template.Timeout.Duration, StartupTimeout: fn.Spec.Template.StartupTimeout.Duration,
 		Decide: s.decider(fn),
-		Calls:  admission.Limits{Concurrency: int(calls.MaxInFlight), Rate: calls.Rate.PerSecond(), Burst: int(calls.Rate.Burst)},
-		Min:    int(scaling.MinInstances), Proving: fn.Proving(),
+		Calls:  admission.Limits{Concurrency: int(calls.MaxInFlight), Rate: calls.Rate.PerSecond(), Burst: int(calls.Rate.Burst)}, Limited: calls.Limited(),
+		Min: int(scaling.MinInstances), Proving: fn.Proving(),
 		BackoffAfter: backoff, IdleTimeout: idle, KeepLast: down.LastInstanceIdleTimeout.Duration,
 		Windows: scaling.Calendar(), Learns: down.Policy == v1alpha1.ScaleDownLearned,
 	}

@@ -48,6 +48,9 @@ type Spec struct {
 	Timeout, StartupTimeout time.Duration
 	Decide                  autoscaler.Decider
 	Calls                   admission.Limits
+	// Limited says that Calls has a limit. A function with limits must see each call, so its instances lend
+	// no places to gateways.
+	Limited bool
 	// Min and Max bound the number of instances; Max is 0 for no bound.
 	Min, Max int
 	// Proving says that Min is one instance that proves the revision.

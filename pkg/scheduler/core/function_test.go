@@ -261,7 +261,7 @@ func TestRunningCallsWithoutATicketHereCountInFlight(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newTestFunction(func(s *Spec) { s.Calls.Concurrency = 1 })
+			f := newTestFunction(func(s *Spec) { s.Calls.Concurrency, s.Limited = 1, true })
 			f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
 			now := start
 			for _, e := range before {

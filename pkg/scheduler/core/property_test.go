@@ -200,7 +200,7 @@ func (d *drawn) effect(effect Effect, ended ends) {
 			d.Fatalf("%s is handed call %d, which is not in", e.CID, e.Ticket.ID[15])
 		case !c.ticket.Deadline.After(d.now):
 			d.Fatalf("%s is handed call %d, which nobody waits for", e.CID, e.Ticket.ID[15])
-		case e.Lent != (d.spec.Calls.Concurrency == 0):
+		case e.Lent == d.spec.Limited:
 			d.Fatalf("%s is handed call %d, and keeps its place: %v", e.CID, e.Ticket.ID[15], e.Lent)
 		}
 		c.holder, c.handed = e.CID, d.now
@@ -344,6 +344,7 @@ func (d *drawn) randomEvent() {
 		d.step(OwnershipChanged{Term: invocation.Term{Epoch: uint64(d.number(2, "epoch"))}})
 	case 20:
 		d.spec.Max, d.spec.Calls.Concurrency = d.number(3, "max"), 20*d.number(1, "limited")
+		d.spec.Limited = d.spec.Calls.Concurrency > 0
 		d.step(SpecChanged{Spec: d.spec})
 	case 22, 23:
 		d.report()

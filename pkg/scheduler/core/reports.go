@@ -234,9 +234,8 @@ func (e GatewayGone) apply(f *Function, now time.Time) {
 	}
 }
 
-// lends reports whether instances lend places to gateways. A function with limits must see each
-// call.
-func (s *Spec) lends() bool { return s.Calls.Concurrency == 0 && s.Calls.Rate == 0 }
+// lends reports whether instances lend places to gateways.
+func (s *Spec) lends() bool { return !s.Limited }
 
 // recallLoans takes loans back that other gateways need, or all if the function lends nothing
 // any more.

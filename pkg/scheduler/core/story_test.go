@@ -201,6 +201,7 @@ func (s *story) event(w words) Event {
 		return GatewayGone{Gateway: w.at(1), Stream: uint64(w.number("stream", 1))}
 	case "limit":
 		s.spec.Calls.Concurrency = w.number("calls", 0)
+		s.spec.Limited = s.spec.Calls.Concurrency > 0
 		return SpecChanged{Spec: s.spec}
 	case "done", "unreached":
 		done := Done{ID: idOf(w.at(2)), Execution: duration(w.at(3)), Unclaimed: w.at(0) == "unreached"}

@@ -129,7 +129,7 @@ func (f *function) spec(u *v1alpha1.Function) core.Spec {
 	return core.Spec{
 		Concurrency: f.concurrency, Timeout: f.timeout, StartupTimeout: startupTimeout,
 		Decide: f.decide, Min: int(s.Scaling.MinInstances), Max: int(*s.Scaling.MaxInstances),
-		Calls:        admission.Limits{Concurrency: int(s.Calls.MaxInFlight), Rate: s.Calls.Rate.PerSecond(), Burst: int(s.Calls.Rate.Burst)},
+		Calls: admission.Limits{Concurrency: int(s.Calls.MaxInFlight), Rate: s.Calls.Rate.PerSecond(), Burst: int(s.Calls.Rate.Burst)}, Limited: s.Calls.Limited(),
 		BackoffAfter: backoffAfter, IdleTimeout: s.Scaling.ScaleDown.IdleTimeout.Duration, KeepLast: s.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration,
 	}
 }
