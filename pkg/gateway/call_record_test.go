@@ -37,10 +37,10 @@ func (a *fakeCallLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (a *fakeCallLog) Add(account invocation.Record) {
+func (a *fakeCallLog) Add(record invocation.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.noted = append(a.noted, account)
+	a.noted = append(a.noted, record)
 }
 
 // counted is how many lines there are of how many calls.
@@ -105,7 +105,7 @@ func TestALineTellsTheWholeCall(t *testing.T) {
 			t.Errorf("the line does not tell %s", phase)
 		}
 		if !slices.ContainsFunc(noted.Phases, func(s invocation.PhaseTime) bool { return s.Phase == phase }) {
-			t.Errorf("the account does not tell %s", phase)
+			t.Errorf("the record does not tell %s", phase)
 		}
 	}
 	if noted.ID.String() != line["invocation"] || noted.Claimed.IsZero() || noted.Ended.Before(noted.Claimed) {

@@ -114,7 +114,7 @@ type Deps struct {
 
 // CallLog records finished calls. A call ends only after it is recorded.
 type CallLog interface {
-	Add(account invocation.Record)
+	Add(record invocation.Record)
 }
 
 // LogCalls says which calls are logged, a line each.

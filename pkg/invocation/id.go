@@ -51,7 +51,7 @@ func (id ID) Time() time.Time {
 func ParseID(s string) (ID, error) {
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != len(ID{}) {
-		return ID{}, fmt.Errorf("invoke: invocation id %q is not 32 hexadecimal digits", s)
+		return ID{}, fmt.Errorf("invocation: the id %q is not 32 hexadecimal digits", s)
 	}
 	return ID(b), nil
 }
@@ -59,7 +59,7 @@ func ParseID(s string) (ID, error) {
 // IDFromBytes reads an id from the wire.
 func IDFromBytes(b []byte) (ID, error) {
 	if len(b) != len(ID{}) {
-		return ID{}, fmt.Errorf("invoke: invocation id has %d bytes, want %d", len(b), len(ID{}))
+		return ID{}, fmt.Errorf("invocation: the id has %d bytes, want %d", len(b), len(ID{}))
 	}
 	return ID(b), nil
 }

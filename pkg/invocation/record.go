@@ -43,7 +43,7 @@ type PhaseTime struct {
 // Report is everything that could be found about an invocation.
 type Report struct {
 	// Record is nil if no gateway has one.
-	Record *Record `json:"account,omitempty"`
+	Record *Record `json:"record,omitempty"`
 	// Node is where the instance that had it last runs; empty if that is not known, as of one
 	// that is gone.
 	Node string `json:"node,omitempty"`
