@@ -19,7 +19,8 @@ import (
 // which calls came to it. Calls that never came are not lost.
 const resumeWithin = 300 * time.Millisecond
 
-// AgentGuard watches over one connection of an agent.
+// AgentGuard watches over one connection of an agent. It is an alias, so that who serves agents need not
+// import this package.
 type AgentGuard = interface {
 	// Prove says that the agent has proven that a scheduler trusts it.
 	Prove()

@@ -43,9 +43,8 @@ type attempt struct {
 	claimed, runBy time.Time
 
 	// came says that the instance has sent a frame about it, and begun that the head of the
-	// answer has come. answer has the rest of an answer that is not whole. Only the reader
-	// uses these.
-	// coreWait is how long it waited for a core, as the head says.
+	// answer has come. answer has the rest of an answer that is not whole. coreWait is how long
+	// it waited for a core, as the head says. Only the reader uses these.
 	came, begun bool
 	answer      *callwire.Inflow
 	coreWait    time.Duration

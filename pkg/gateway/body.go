@@ -14,7 +14,7 @@ import (
 var errDetached = errors.New("gateway: the client is gone")
 
 // smallBody is the largest body, in bytes, that the gateway reads before it asks for an
-// instance and that the grant carries.
+// instance and that the Call frame carries.
 const smallBody = 64 << 10
 
 // isSmall reports whether the gateway reads a body before it asks for an instance.

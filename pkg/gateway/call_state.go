@@ -45,7 +45,7 @@ type callState struct {
 	body    *callwire.Inflow
 	// coreWaited is how long it waited for cores at instances that gave it up.
 	coreWaited time.Duration
-	// earlier are the attempts before it that did not end the call.
+	// earlier are the attempts before the last one. They did not end the call.
 	earlier []earlierAttempt
 }
 

@@ -400,7 +400,7 @@ func (l *link) sendPending(stream grpc.BidiStreamingClient[controlwire.OfferRequ
 			err := stream.Send(batch)
 			stalled.Stop()
 			if err != nil {
-				return // the stream has ended, which converse sees
+				return // the stream has ended, which runStream sees
 			}
 		}
 	}

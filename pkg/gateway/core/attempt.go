@@ -88,9 +88,6 @@ func (v *Invocation) Begin(attempt int, whole bool) (Decision, error) {
 	return d, nil
 }
 
-// Begun reports whether an attempt has sent the head of an answer.
-func (v *Invocation) Begun(attempt int) bool { return v.attempt == attempt && v.begun }
-
 // Finish takes the end of an answer whose head has come. The error is ErrOver,
 // ErrOutOfOrder or nil.
 func (v *Invocation) Finish(attempt int) (Decision, error) {

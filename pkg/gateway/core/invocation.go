@@ -320,7 +320,7 @@ func (v *Invocation) Phase() Phase { return v.phase }
 func (v *Invocation) Answer() Answer { return v.answer }
 
 // AnswerBy is when its client has an answer at the latest, unless it waits again: when it
-// stops waiting, or when the instance that has it must have ended.
+// stops waiting, or when the instance that has it must have ended. It is for simulators.
 func (v *Invocation) AnswerBy() time.Time {
 	if v.phase == Claimed {
 		return v.runBy
