@@ -40,17 +40,17 @@ func (g *Gateway) recordCall(c *call) {
 
 // toRecord is everything that is known of a call that has ended.
 func (c *call) toRecord() callRecord {
-	status, said, cold := c.clientOutcome()
+	got, cold := c.clientOutcome()
 	broken := c.cutReason() != ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	code, _ := strconv.Atoi(status)
+	code, _ := strconv.Atoi(got.code)
 	t := callRecord{
 		Record: invocation.Record{
-			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
+			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: got.executed, Reason: c.reason,
 			Broken: broken, Cold: cold, Received: c.times.Received(),
 		},
-		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.client.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
+		uid: string(c.to.unit.UID), version: got.revision, method: c.client.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
 	}
 	if c.attempt != nil {
 		t.CID, t.Attempt, t.Claimed = c.attempt.conn.cid, c.attempt.number, c.attempt.claimed

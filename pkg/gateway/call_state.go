@@ -297,13 +297,14 @@ func (s *callState) cutReason() string {
 }
 
 // clientOutcome is the answer that the client got, or its head; codeLeft if it left before.
-func (s *callState) clientOutcome() (code string, said invocation.Executed, cold bool) {
+func (s *callState) clientOutcome() (o outcome, cold bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.status == 0 {
-		return strconv.Itoa(codeLeft), invocation.ExecutedMaybe, s.cold
+	o = outcome{s.to.unit.Revision(), strconv.Itoa(codeLeft), invocation.ExecutedMaybe}
+	if s.status != 0 {
+		o.code, o.executed = strconv.Itoa(s.status), s.executed
 	}
-	return strconv.Itoa(s.status), s.executed, s.cold
+	return o, s.cold
 }
 
 // windlassFailed reports whether Windlass failed the call, or the call was broken off.

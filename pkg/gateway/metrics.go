@@ -226,8 +226,8 @@ func (m *metrics) callEnded(c *call, series *functionSeries) {
 		return
 	}
 	trace, times := c.traceID(), c.timeline()
-	status, said, cold := c.clientOutcome()
-	m.countAnswer(c.function, series, outcome{c.to.unit.Revision(), status, said})
+	got, cold := c.clientOutcome()
+	m.countAnswer(c.function, series, got)
 	if why := c.cutReason(); why != "" {
 		m.answerBroken(c.function, why)
 	}
