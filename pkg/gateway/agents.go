@@ -306,11 +306,7 @@ func (c *agentConn) onNode(f callwire.Frame) error {
 	p, lender := c.pool, c.lender
 	c.mu.Unlock()
 	if p != nil {
-		p.mu.Lock()
-		p.core.SetBusy(lender, busy)
-		after := c.gateway.dispatch.handOver(p)
-		p.mu.Unlock()
-		c.gateway.dispatch.finish(after, c)
+		c.gateway.dispatch.change(p, c, func(pulls *lentPulls) { pulls.SetBusy(lender, busy) })
 	}
 	return nil
 }
@@ -430,20 +426,16 @@ func (c *agentConn) onCredits(f callwire.Frame) error {
 	if c.lender == nil {
 		return fmt.Errorf("%w: an agent without a valid claim has no credits", callwire.ErrFrame)
 	}
-	p := c.pool
-	places := int(p.unit.Spec.Template.Concurrency)
+	places := int(c.pool.unit.Spec.Template.Concurrency)
 	n := int(min(count, uint32(places)))
-	p.mu.Lock()
-	if f.Kind == callwire.KindTakeBack {
-		n = -n
-	} else {
-		n = min(n, max(0, places-c.lender.Held()))
-	}
-	p.core.Lend(c.lender, n)
-	after := c.gateway.dispatch.handOver(p)
-	unwanted := !c.gateway.keepsCredits(p)
-	p.mu.Unlock()
-	c.gateway.dispatch.finish(after, c)
+	unwanted := c.gateway.dispatch.change(c.pool, c, func(pulls *lentPulls) {
+		if f.Kind == callwire.KindTakeBack {
+			n = -n
+		} else {
+			n = min(n, max(0, places-c.lender.Held()))
+		}
+		pulls.Lend(c.lender, n)
+	})
 	if unwanted {
 		c.returnCredits()
 	}
@@ -465,12 +457,11 @@ func (c *agentConn) returnCredits() {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	n := lender.Credits()
-	p.core.Lend(lender, -n)
-	after := c.gateway.dispatch.handOver(p)
-	p.mu.Unlock()
-	c.gateway.dispatch.finish(after, nil)
+	var n int
+	c.gateway.dispatch.change(p, nil, func(pulls *lentPulls) {
+		n = lender.Credits()
+		pulls.Lend(lender, -n)
+	})
 	if n > 0 {
 		c.wire.CommitLater(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, uint32(n)))
 		c.wire.FlushLater()
@@ -501,11 +492,7 @@ func (c *agentConn) end() {
 	c.mu.Unlock()
 	c.gateway.dispatch.agents.drop(c, unsure)
 	if p != nil {
-		p.mu.Lock()
-		p.core.Gone(lender)
-		after := c.gateway.dispatch.handOver(p)
-		p.mu.Unlock()
-		c.gateway.dispatch.finish(after, c)
+		c.gateway.dispatch.change(p, c, func(pulls *lentPulls) { pulls.Gone(lender) })
 	}
 	for _, a := range lost {
 		a.lost()

@@ -327,19 +327,15 @@ func (a *attempt) onStalled(stalls bool) {
 	if !a.call.whole {
 		return
 	}
-	p := a.pool
-	p.mu.Lock()
-	if stalls {
-		p.core.Stall(&a.stalled)
-	} else {
-		p.core.Unstall(&a.stalled)
-	}
-	after := a.conn.gateway.dispatch.handOver(p)
-	unwanted := !a.conn.gateway.keepsCredits(p)
-	p.mu.Unlock()
-	a.conn.gateway.dispatch.finish(after, a.conn)
+	unwanted := a.conn.gateway.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
+		if stalls {
+			pulls.Stall(&a.stalled)
+		} else {
+			pulls.Unstall(&a.stalled)
+		}
+	})
 	if unwanted {
-		a.conn.gateway.dispatch.returnLoans(p)
+		a.conn.gateway.dispatch.returnLoans(a.pool)
 	}
 }
 
@@ -378,19 +374,15 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 		}
 		return
 	}
-	p := a.pool
-	p.mu.Lock()
-	if a.byLoan && took > 0 {
-		p.core.Executed(took, a.coreWait)
-	}
-	p.core.Unstall(&a.stalled)
-	p.core.Ended(a.conn.lender, keeps)
-	after := a.conn.gateway.dispatch.handOver(p)
-	unwanted := !a.conn.gateway.keepsCredits(p)
-	p.mu.Unlock()
-	a.conn.gateway.dispatch.finish(after, a.conn)
+	unwanted := a.conn.gateway.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
+		if a.byLoan && took > 0 {
+			pulls.Executed(took, a.coreWait)
+		}
+		pulls.Unstall(&a.stalled)
+		pulls.Ended(a.conn.lender, keeps)
+	})
 	if a.stalls.Load() && unwanted { // another connection has the credit that waited for it
-		a.conn.gateway.dispatch.returnLoans(p)
+		a.conn.gateway.dispatch.returnLoans(a.pool)
 	}
 	if keeps && unwanted {
 		a.conn.returnCredits()

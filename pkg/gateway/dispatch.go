@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -30,6 +31,8 @@ type dispatcher struct {
 	picker  *picker
 	pools   *pools
 	agents  *agentConns
+	// returning says that lent pulls are given back.
+	returning atomic.Bool
 	// retrySignal holds an element if a ticket has to be offered again soon, newLinks if a link has to
 	// be started, and forgotten if routes were forgotten.
 	retrySignal, newLinks, forgotten chan struct{}

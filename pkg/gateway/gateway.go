@@ -22,8 +22,8 @@ type Gateway struct {
 	own      *ownHosts
 	// bodyWait is the budget of a body before its first byte. Tests shorten it.
 	bodyWait waitBudget
-	// draining says that new calls are refused, and returning that lent pulls are given back.
-	draining, returning atomic.Bool
+	// draining says that new calls are refused.
+	draining atomic.Bool
 }
 
 // New makes a Gateway. It starts nothing.
@@ -76,7 +76,7 @@ func (g *Gateway) Drain() {
 // ReturnLoans gives lent pulls back, also those that come later. New calls are still taken: it is for a
 // gateway whose server refuses them, and lets the present ones end.
 func (g *Gateway) ReturnLoans() {
-	g.returning.Store(true)
+	g.dispatch.returning.Store(true)
 	g.dispatch.returnLoans(nil)
 }
 

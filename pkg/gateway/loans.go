@@ -28,6 +28,9 @@ type pools struct {
 
 func newPools() *pools { return &pools{byUID: make(map[string]*pool)} }
 
+// lentPulls is what the core knows of a pool.
+type lentPulls = core.Pool[*call, *agentConn]
+
 // pool is the core.Pool of one revision with its lock.
 type pool struct {
 	uid  string
@@ -37,7 +40,7 @@ type pool struct {
 	function invocation.FunctionKey
 
 	mu   sync.Mutex // guards everything below
-	core core.Pool[*call, *agentConn]
+	core lentPulls
 	// entry is that of the last call or, without calls, the latest one. The catalog keeps a function
 	// packed that nobody uses, and calls of a function that was called must not wait until it is
 	// opened.
@@ -197,6 +200,18 @@ func (d *dispatcher) askFor(calls []*call) {
 	}
 }
 
+// change changes a pool, and hands calls to the places that are free then. reader is the connection whose
+// reader calls it, or nil. It reports whether the pool's calls may use no credits that they do not need now.
+func (d *dispatcher) change(p *pool, reader *agentConn, how func(*lentPulls)) (unwanted bool) {
+	p.mu.Lock()
+	how(&p.core)
+	after := d.handOver(p)
+	unwanted = !d.keepsCredits(p)
+	p.mu.Unlock()
+	d.finish(after, reader)
+	return unwanted
+}
+
 // handedOver is what is left to do once a pool's lock is released.
 type handedOver struct {
 	// to are the connections with frames that were not written yet.
@@ -353,8 +368,8 @@ func (d *dispatcher) report(p *pool) *link {
 
 // keepsCredits reports whether the calls of a pool may use credits that they do not need now. The
 // caller holds the pool's lock.
-func (g *Gateway) keepsCredits(p *pool) bool {
-	return !g.returning.Load() && !p.limited
+func (d *dispatcher) keepsCredits(p *pool) bool {
+	return !d.returning.Load() && !p.limited
 }
 
 // returnLoans gives the credits of a pool back, or those of all if it is nil: before the gateway
