@@ -33,6 +33,8 @@ const (
 // concurrent use.
 type callLog struct {
 	dataDir string
+	// sizeOf returns how long the log of an instance is; false if the instance does not run.
+	sizeOf func(invocation.FunctionKey, invocation.CID) (int64, bool)
 
 	mu sync.Mutex
 	// ring holds the calls in the order of their ends; next is where the oldest one
@@ -66,15 +68,15 @@ type endedCall struct {
 func (e *endedCall) instance() instance { return instance{e.account.Function, e.account.CID} }
 
 // newCallLog makes an empty callLog for the logs below a data folder.
-func newCallLog(dataDir string) *callLog {
-	return &callLog{dataDir: dataDir, instances: make(map[instance]*kept)}
+func newCallLog(dataDir string, sizeOf func(invocation.FunctionKey, invocation.CID) (int64, bool)) *callLog {
+	return &callLog{dataDir: dataDir, sizeOf: sizeOf, instances: make(map[instance]*kept)}
 }
 
 // Add remembers a call that has ended.
 func (l *callLog) Add(account invocation.Record) {
 	e := endedCall{account: account}
 	if account.CID != "" {
-		e.length = sizeOf(l.log(account))
+		e.length = l.length(account)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,6 +95,18 @@ func (l *callLog) Add(account invocation.Record) {
 	l.drop(&l.ring[l.next])
 	l.ring[l.next] = e
 	l.next = (l.next + 1) % maxCalls
+}
+
+// length is how long the log of a call's instance is; 0 if there is none.
+func (l *callLog) length(a invocation.Record) int64 {
+	if size, runs := l.sizeOf(a.Function, a.CID); runs {
+		return size
+	}
+	info, err := os.Stat(l.log(a))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // drop drops a call, and its instance with the last one.

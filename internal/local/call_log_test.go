@@ -26,10 +26,13 @@ type callLogHarness struct {
 	last byte
 }
 
+// nothingRuns is a driver whose instances have all ended.
+func nothingRuns(invocation.FunctionKey, invocation.CID) (int64, bool) { return 0, false }
+
 func newCallLogHarness(t *testing.T) *callLogHarness { return newCallLogHarnessIn(t, t.TempDir()) }
 
 func newCallLogHarnessIn(t *testing.T, dataDir string) *callLogHarness {
-	w := &callLogHarness{T: t, callLog: newCallLog(dataDir)}
+	w := &callLogHarness{T: t, callLog: newCallLog(dataDir, nothingRuns)}
 	if err := os.MkdirAll(instancelog.Dir(w.dataDir, key), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +118,16 @@ func TestCallsAtTheSameTimeShareTheirLines(t *testing.T) {
 	w.tells(z, "z")
 }
 
+func TestTheLogOfARunningInstanceIsNotLookedUp(t *testing.T) {
+	w := newCallLogHarness(t)
+	w.says("a", "one")
+	w.says("a", "while it answered")
+	w.sizeOf = func(function invocation.FunctionKey, cid invocation.CID) (int64, bool) {
+		return int64(len("one\n")), function == key && cid == "a"
+	}
+	w.tells(w.ended("a", 0, 10), "one")
+}
+
 func TestACallWithoutAnInstanceHasNoLines(t *testing.T) {
 	w := newCallLogHarness(t)
 	if notes := w.tells(w.ended("", 0, 0)); notes != "" {
@@ -146,7 +159,7 @@ func TestOfVeryMuchTextTheLastIsTold(t *testing.T) {
 }
 
 func TestTheOldestCallsAreForgotten(t *testing.T) {
-	j := newCallLog(t.TempDir())
+	j := newCallLog(t.TempDir(), nothingRuns)
 	id := func(n int) invocation.ID { return invocation.ID{byte(n >> 8), byte(n)} }
 	const calls = maxCalls + 100
 	for n := range calls {
@@ -193,16 +206,10 @@ func TestTheLinesOfForgottenCallsAreNotAnothers(t *testing.T) {
 	}
 }
 
-// What every call of a local Windlass pays for being remembered.
+// What every call of a local Windlass pays for being remembered, without the look at its log, which
+// BenchmarkLogSize of the driver has.
 func BenchmarkNote(b *testing.B) {
-	j := newCallLog(b.TempDir())
-	dir := instancelog.Dir(j.dataDir, key)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, instancelog.FunctionFile("a")), []byte("line\n"), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	j := newCallLog(b.TempDir(), func(invocation.FunctionKey, invocation.CID) (int64, bool) { return 5, true })
 	account := invocation.Record{Function: key, CID: "a", Claimed: noon, Ended: at(1)}
 	for b.Loop() {
 		j.Add(account)

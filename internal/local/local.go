@@ -113,7 +113,7 @@ func (w *Windlass) open() (err error) {
 		return err
 	}
 	w.estimates = openEstimates(w.config.DataDir, w.log)
-	w.callLog = newCallLog(w.config.DataDir)
+	w.callLog = newCallLog(w.config.DataDir, w.process.LogSize)
 	if w.traces, err = tracing.New(w.config.Tracing, tracing.Deps{Service: "windlass", Registry: w.counting(), Log: w.log}); err != nil {
 		return err
 	}

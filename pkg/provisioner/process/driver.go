@@ -45,6 +45,8 @@ type Driver struct {
 	ports   *ports
 	lock    *os.File
 
+	logSizes logSizes
+
 	exits chan provisioner.Exit
 	// ending is closed when Run begins to end, and killed by Kill.
 	ending, killed chan struct{}
@@ -87,6 +89,7 @@ func New(config Config, deps Deps) (*Driver, error) {
 		limiter:   newLimiter(deps.Logger),
 		ports:     newPorts(freePort),
 		lock:      lock,
+		logSizes:  logSizes{open: map[logName]*os.File{}},
 		exits:     make(chan provisioner.Exit, exitsBuffer),
 		ending:    make(chan struct{}),
 		killed:    make(chan struct{}),

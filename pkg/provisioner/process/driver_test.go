@@ -161,6 +161,23 @@ func TestAFunctionThatExitsAtOnceIsReportedWithItsLastWords(t *testing.T) {
 	}
 }
 
+func TestTheLengthOfALogIsKnownWhileItsInstanceRuns(t *testing.T) {
+	th := newHarness(t, noTimeout)
+	if size, runs := th.LogSize(testKey(), "c-1"); runs {
+		t.Errorf("before the start it is %d", size)
+	}
+	function, _ := th.startInstance("c-1")
+	function.request("print last words")
+	if size, runs := th.LogSize(testKey(), "c-1"); !runs || size != int64(len("last words\n")) {
+		t.Errorf("it is %d (%t)", size, runs)
+	}
+	function.send("exit 3")
+	th.exit()
+	if size, runs := th.LogSize(testKey(), "c-1"); runs {
+		t.Errorf("after the end it is %d", size)
+	}
+}
+
 func TestAFunctionThatWroteNothingHasNoLastWords(t *testing.T) {
 	th := newHarness(t, noTimeout)
 	spec := specFor(th.path, "c-1")

@@ -60,7 +60,10 @@ func (r *Driver) run(in *instance) (reason string, tail []string, empty bool) {
 	if err != nil {
 		return err.Error(), nil, false
 	}
+	name := logName{in.key, in.id.cid}
+	r.logSizes.track(name, p.logs.function)
 	reason, err = r.runPrepared(in, p)
+	r.logSizes.untrack(name)
 	tail, tailErr := p.logs.tail()
 	empty = p.started() && tailErr == nil && len(tail) == 0
 	if err := errors.Join(err, tailErr, r.cleanUp(p)); err != nil {

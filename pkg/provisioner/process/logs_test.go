@@ -78,6 +78,21 @@ func TestTheTailIsOfThisInstanceAndOfBoundedSize(t *testing.T) {
 	}
 }
 
+// Every call of a local Windlass pays this.
+func BenchmarkLogSize(b *testing.B) {
+	l, err := openLogs(b.TempDir(), testKey(), "c-1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.close()
+	r := &Driver{logSizes: logSizes{open: map[logName]*os.File{{testKey(), "c-1"}: l.function}}}
+	for b.Loop() {
+		if _, runs := r.LogSize(testKey(), "c-1"); !runs {
+			b.Fatal("it is not known")
+		}
+	}
+}
+
 func TestPruneLogsKeepsTheLivingAndTheYoungest(t *testing.T) {
 	dataDir := t.TempDir()
 	dir := instancelog.Dir(dataDir, testKey())
