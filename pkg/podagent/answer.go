@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
 // answer is an adapter.ResultWriter that sends the answer to the gateway: in one frame if its
@@ -30,7 +31,7 @@ type answer struct {
 	// broken is why a part of the body was not sent although the gateway is there.
 	broken error
 
-	// err is how the call ended, and exec how long it took.
+	// err is how the call ended, and exec how long the function took; 0 if it saw nothing of it.
 	err  error
 	exec time.Duration
 }
@@ -116,9 +117,13 @@ func (w *answer) WriteTrailer(h http.Header) error {
 	return nil
 }
 
-// end notes how the call ended, and returns how long it took.
+// end notes how the call ended, and returns how long the function took. Until the function sees the
+// call, it is the client that takes its time.
 func (w *answer) end(err error) time.Duration {
 	w.err, w.exec = err, time.Since(w.begun)
+	if o := outcome(err); o == core.Untouched || o == core.NotStarted {
+		w.exec = 0
+	}
 	switch {
 	case err != nil || w.broken == nil:
 	case errors.Is(w.broken, context.DeadlineExceeded):

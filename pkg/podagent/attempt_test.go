@@ -336,19 +336,38 @@ func TestCallsThatDoNotEndWell(t *testing.T) {
 }
 
 func TestACallThatTheFunctionDidNotGetCostsNoInstance(t *testing.T) {
-	for kind, said := range map[error]string{
-		adapter.ErrUnsendable:    "end UNSENDABLE",
-		adapter.ErrOtherProtocol: "end BAD_ANSWER",
-		adapter.ErrNotTaken:      "release",
-	} {
+	const took = time.Second
+	cases := map[string]struct {
+		err  error
+		exec time.Duration // as the gateway and the scheduler hear it
+	}{
+		"end UNSENDABLE":     {adapter.ErrUnsendable, 0},
+		"end BODY_TOO_LARGE": {adapter.ErrBodyTooLarge, 0},
+		"end TOO_LATE":       {adapter.ErrTooLate, 0},
+		"release":            {adapter.ErrNotTaken, 0},
+		"end BAD_ANSWER":     {adapter.ErrOtherProtocol, took}, // it has had the call
+	}
+	for said, tc := range cases {
 		t.Run(said, func(t *testing.T) {
 			withHarness(t, nil, func(w *harness) {
 				p := w.begin()
 				claim, call := w.call(p, "a")
-				call.end <- fmt.Errorf("%w: why", kind)
-				claim.hear(said)
+				time.Sleep(took)
+				call.end <- fmt.Errorf("%w: why", tc.err)
+				f := <-claim.said
+				if got := tellAttempt(f); got != said {
+					t.Errorf("heard %q, want %q", got, said)
+				}
+				if end, err := callwire.ParseEnd(f); f.Kind == callwire.KindEnd && (err != nil || end.Exec != tc.exec) {
+					t.Errorf("the gateway hears that the function took %v (%v), want %v", end.Exec, err, tc.exec)
+				}
 				claim.hearEnd()
-				p.hear("pull 1 done a")
+				p.hear(fmt.Sprintf("pull 1 done a after %v", tc.exec))
+				time.Sleep(5 * time.Second) // the report comes with a ping
+				synctest.Wait()
+				if ran := p.report.Load().GetCalls() == 1; ran != (tc.exec > 0) {
+					t.Errorf("the report counts the call as one that ran: %v", ran)
+				}
 				w.runs()
 				p.hearNothing()
 				p.retire("test")

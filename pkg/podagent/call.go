@@ -28,11 +28,10 @@ func traceOf(h http.Header) string {
 // outcome is the state of the function after an adapter's error.
 func outcome(err error) core.Outcome {
 	switch {
-	case err == nil, errors.Is(err, adapter.ErrBodyTooLarge), errors.Is(err, adapter.ErrUnsendable), errors.Is(err, adapter.ErrTooLate),
-		errors.Is(err, adapter.ErrOtherProtocol):
-		// The function is as it was.
+	case err == nil, errors.Is(err, adapter.ErrOtherProtocol):
 		return core.Complete
-	case errors.Is(err, adapter.ErrNotTaken):
+	case errors.Is(err, adapter.ErrNotTaken), errors.Is(err, adapter.ErrTooLate), errors.Is(err, adapter.ErrBodyTooLarge),
+		errors.Is(err, adapter.ErrUnsendable):
 		return core.Untouched
 	case errors.Is(err, adapter.ErrNotStarted):
 		return core.NotStarted

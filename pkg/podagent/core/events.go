@@ -183,7 +183,7 @@ type GiveUp struct{ Attempt Attempt }
 type CallEnded struct {
 	Attempt Attempt
 	Outcome Outcome
-	// Exec is how long the function took.
+	// Exec is how long the function took; 0 if it saw nothing of the call.
 	Exec time.Duration
 	// Detail says what went wrong, for a person to read.
 	Detail string
@@ -195,7 +195,7 @@ type Outcome int
 const (
 	// Broken says that the function may still be busy with the call.
 	Broken Outcome = iota
-	// Complete says that its answer was complete.
+	// Complete says that it has ended the call, well or not, and takes the next.
 	Complete
 	// NotStarted says that the function saw nothing of the call, and takes no calls any more.
 	NotStarted
