@@ -52,10 +52,10 @@ func (a *audits) nextAt(calls int) time.Time {
 	return a.dueAt
 }
 
-// onAudit repairs a difference that two audits in a row have found: one that only one audit
+// apply repairs a difference that two audits in a row have found: one that only one audit
 // finds may belong to an event on its way. The end of the function is final, so one audit is
 // enough for it.
-func onAudit(c *Core, now time.Time, e Audit) {
+func (e Audit) apply(c *Core, now time.Time) {
 	auditGateways(c, now, e)
 	auditCalls(c, now, e)
 	session := Session(0)
@@ -67,11 +67,11 @@ func onAudit(c *Core, now time.Time, e Audit) {
 		absent = session
 	}
 	if absent != 0 && absent == c.audits.absent {
-		onLost(c, now, Lost{Session: absent, Cause: CauseBroken, Detail: "it ended unnoticed"})
+		Lost{Session: absent, Cause: CauseBroken, Detail: "it ended unnoticed"}.apply(c, now)
 	}
 	c.audits.absent = absent
 	if e.FunctionEnd != "" && !c.life.draining {
-		onFunctionEnded(c, now, FunctionEnded{Detail: e.FunctionEnd})
+		FunctionEnded{Detail: e.FunctionEnd}.apply(c, now)
 	}
 }
 
@@ -84,7 +84,7 @@ func auditGateways(c *Core, now time.Time, e Audit) {
 	}
 	differ := c.audits.gateways.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Gateways...)))
 	for _, n := range slices.Sorted(maps.Keys(differ.Gone)) {
-		onGatewayLost(c, now, GatewayLost{n})
+		GatewayLost{n}.apply(c, now)
 	}
 	for _, n := range slices.Sorted(maps.Keys(differ.Unknown)) {
 		c.emit(Disconnect{n})
@@ -115,6 +115,6 @@ func attemptVanished(c *Core, now time.Time, n Attempt) {
 	case a.phase == claiming:
 		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
 	default:
-		onCallEnded(c, now, CallEnded{Attempt: n, Detail: "it ended unnoticed"})
+		CallEnded{Attempt: n, Detail: "it ended unnoticed"}.apply(c, now)
 	}
 }

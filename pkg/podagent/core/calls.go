@@ -141,7 +141,7 @@ func (cs *calls) nextClaimDeadline() time.Time {
 func (c *Core) free() int { return c.params.Concurrency - c.calls.held - c.gateways.idle }
 
 // The instance takes a ticket if it has room, and otherwise leaves it to the next instance.
-func onTicket(c *Core, now time.Time, t Ticket) {
+func (t Ticket) reply(c *Core, now time.Time) {
 	if c.life.draining || !c.life.ready || c.free() <= 0 {
 		return
 	}
@@ -154,7 +154,7 @@ func onTicket(c *Core, now time.Time, t Ticket) {
 	beginCall(c, now, n, a)
 }
 
-func onGranted(c *Core, now time.Time, g Granted) {
+func (g Granted) apply(c *Core, now time.Time) {
 	a := c.calls.claimAnswered(g.Attempt)
 	if a == nil {
 		return
@@ -171,7 +171,7 @@ func onGranted(c *Core, now time.Time, g Granted) {
 	}
 }
 
-func onRefused(c *Core, now time.Time, r Refused) {
+func (r Refused) apply(c *Core, now time.Time) {
 	if a := c.calls.claimAnswered(r.Attempt); a != nil {
 		c.counts.ClaimsRefused++
 		c.giveBack(now, r.Attempt, a, Done{ID: a.id})
@@ -203,7 +203,7 @@ func claimsDue(c *Core, now time.Time) {
 	}
 }
 
-func onCancelled(c *Core, now time.Time, e Cancelled) {
+func (e Cancelled) apply(c *Core, now time.Time) {
 	switch a := c.calls.attempts[e.Attempt]; {
 	case a == nil:
 	case a.phase == awaitingCore:
@@ -214,7 +214,7 @@ func onCancelled(c *Core, now time.Time, e Cancelled) {
 	}
 }
 
-func onBodyCut(c *Core, now time.Time, e BodyCut) {
+func (e BodyCut) apply(c *Core, now time.Time) {
 	switch a := c.calls.attempts[e.Attempt]; {
 	case a == nil:
 	case a.phase == awaitingCore:
@@ -224,9 +224,9 @@ func onBodyCut(c *Core, now time.Time, e BodyCut) {
 	}
 }
 
-// onCallEnded decides what the gateway gets, and whether the call's place stays with it. The
+// apply decides what the gateway gets, and whether the call's place stays with it. The
 // answer's last frame says so, so that no call by that credit can come before the core knows.
-func onCallEnded(c *Core, now time.Time, e CallEnded) {
+func (e CallEnded) apply(c *Core, now time.Time) {
 	a := c.calls.inPhase(running, e.Attempt)
 	if a == nil {
 		return

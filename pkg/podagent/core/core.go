@@ -2,7 +2,6 @@ package core
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -75,7 +74,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 		return nil
 	}
 	c.out = nil
-	handleEvent(c, now, e)
+	e.apply(c, now)
 	if !c.life.over {
 		c.due(now)
 		advanceDrain(c, now)
@@ -84,84 +83,6 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 	out := c.out
 	c.out = nil
 	return out
-}
-
-// handleEvent changes the state by one event.
-func handleEvent(c *Core, now time.Time, e Event) {
-	switch e := e.(type) {
-	case Begin:
-		onBegin(c, now)
-	case Wake:
-		onWake(c)
-	case RuntimeReady:
-		onRuntimeReady(c, now)
-	case FunctionReady:
-		onFunctionReady(c, now)
-	case FunctionFailed:
-		onFunctionFailed(c, now, e)
-	case FunctionEnded:
-		onFunctionEnded(c, now, e)
-	case Stop:
-		onStop(c, now, e)
-	case Audit:
-		onAudit(c, now, e)
-	case Opened:
-		onOpened(c, now, e)
-	case Received:
-		onReceived(c, now, e)
-	case Lost:
-		onLost(c, now, e)
-	default:
-		handleOfAttempt(c, now, e)
-	}
-}
-
-// handleOfAttempt is handleEvent for the events of a gateway or an attempt.
-func handleOfAttempt(c *Core, now time.Time, e Event) {
-	switch e := e.(type) {
-	case Called:
-		onCalled(c, now, e)
-	case CallEnded:
-		onCallEnded(c, now, e)
-	case GatewayOpened:
-		onGatewayOpened(c, now, e)
-	case GatewayLost:
-		onGatewayLost(c, now, e)
-	case Returned:
-		onReturned(c, now, e)
-	case Granted:
-		onGranted(c, now, e)
-	case Refused:
-		onRefused(c, now, e)
-	case Cancelled:
-		onCancelled(c, now, e)
-	case BodyCut:
-		onBodyCut(c, now, e)
-	case GiveUp:
-		onGiveUp(c, now, e)
-	default:
-		handleOfNode(c, now, e)
-	}
-}
-
-// handleOfNode is handleEvent for the events of the node agent.
-func handleOfNode(c *Core, now time.Time, e Event) {
-	switch e := e.(type) {
-	case NodeWelcome:
-		onNodeWelcome(c, now, e)
-	case NodeMode:
-		onNodeMode(c, now, e)
-	case NodeGranted:
-		onNodeGranted(c, now, e)
-	case NodeStill:
-		onNodeStill(c, now)
-	case NodeLow:
-		onNodeLow(c, now, e)
-	case NodeLost:
-		onNodeLost(c, now)
-	default:
-		panic(fmt.Sprintf("core: no handler for the event %T", e))
-	}
 }
 
 func (c *Core) emit(e Effect) {
@@ -175,7 +96,7 @@ func (c *Core) emit(e Effect) {
 const usualEffects = 2
 
 // A spare instance connects once its runtime is ready.
-func onBegin(c *Core, now time.Time) {
+func (Begin) apply(c *Core, now time.Time) {
 	c.startup.began = now
 	if c.params.Spare {
 		return
@@ -184,7 +105,7 @@ func onBegin(c *Core, now time.Time) {
 	dialIfDue(c, now)
 }
 
-func onWake(c *Core) { c.wake = time.Time{} }
+func (Wake) apply(c *Core, _ time.Time) { c.wake = time.Time{} }
 
 // due does everything that is due.
 func (c *Core) due(now time.Time) {

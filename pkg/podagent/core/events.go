@@ -19,7 +19,10 @@ type Attempt uint64
 
 // Event is something that happened to an agent. Events of a session, a connection or an attempt
 // that is over change nothing.
-type Event interface{ isEvent() }
+type Event interface {
+	// apply changes the state by the event.
+	apply(c *Core, now time.Time)
+}
 
 // Begin is the first event.
 type Begin struct{}
@@ -77,8 +80,11 @@ const (
 	CauseUnknown
 )
 
-// Reply is an event that a message of a scheduler brings, inside Received.
-type Reply Event
+// Reply is a message of a scheduler, inside Received.
+type Reply interface {
+	// reply changes the state by the message.
+	reply(c *Core, now time.Time)
+}
 
 // Welcome accepts a Hello.
 type Welcome struct{ Epoch uint64 }
@@ -222,41 +228,3 @@ type NodeLow struct{ Low bool }
 
 // NodeLost says that the connection to the node agent has ended.
 type NodeLost struct{}
-
-func (Begin) isEvent()          {}
-func (Wake) isEvent()           {}
-func (RuntimeReady) isEvent()   {}
-func (FunctionReady) isEvent()  {}
-func (FunctionFailed) isEvent() {}
-func (FunctionEnded) isEvent()  {}
-func (Stop) isEvent()           {}
-func (Audit) isEvent()          {}
-func (Opened) isEvent()         {}
-func (Received) isEvent()       {}
-func (Lost) isEvent()           {}
-func (GatewayOpened) isEvent()  {}
-func (Called) isEvent()         {}
-func (Returned) isEvent()       {}
-func (Granted) isEvent()        {}
-func (Refused) isEvent()        {}
-func (Cancelled) isEvent()      {}
-func (BodyCut) isEvent()        {}
-func (GiveUp) isEvent()         {}
-func (GatewayLost) isEvent()    {}
-func (CallEnded) isEvent()      {}
-func (NodeWelcome) isEvent()    {}
-func (NodeMode) isEvent()       {}
-func (NodeGranted) isEvent()    {}
-func (NodeStill) isEvent()      {}
-func (NodeLow) isEvent()        {}
-func (NodeLost) isEvent()       {}
-
-func (Welcome) isEvent()     {}
-func (Pong) isEvent()        {}
-func (Ticket) isEvent()      {}
-func (Recall) isEvent()      {}
-func (LeaveAnswer) isEvent() {}
-func (Drain) isEvent()       {}
-func (Ended) isEvent()       {}
-func (Assignment) isEvent()  {}
-func (Moved) isEvent()       {}

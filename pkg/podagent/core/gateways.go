@@ -281,8 +281,8 @@ func closeGateways(c *Core, now time.Time) {
 	}
 }
 
-// onGatewayOpened sends the claims that have waited for the connection.
-func onGatewayOpened(c *Core, now time.Time, e GatewayOpened) {
+// apply sends the claims that have waited for the connection.
+func (e GatewayOpened) apply(c *Core, now time.Time) {
 	g := c.gateways.conns[e.Gateway]
 	if g == nil || g.phase != gatewayDialing {
 		return
@@ -298,10 +298,10 @@ func onGatewayOpened(c *Core, now time.Time, e GatewayOpened) {
 	c.gateways.observeUse(now, g)
 }
 
-// onGatewayLost gives back the claims and the credits of a connection. Its calls go on: to
+// apply gives back the claims and the credits of a connection. Its calls go on: to
 // break one off would cost the instance, and what the function does may be of use even without
 // its answer.
-func onGatewayLost(c *Core, now time.Time, e GatewayLost) {
+func (e GatewayLost) apply(c *Core, now time.Time) {
 	g := c.gateways.conns[e.Gateway]
 	if g == nil || g.phase == gatewayPausing {
 		return
@@ -341,9 +341,9 @@ func reconnect(c *Core, now time.Time, old *gatewayConn) {
 	c.gateways.wakeAt(g.dialAt)
 }
 
-// onReturned takes credits that the gateway gives back, and pulls with them. What the gateway
+// apply takes credits that the gateway gives back, and pulls with them. What the gateway
 // gives back beyond its idle credits has crossed a TakeBack, so it was given back twice.
-func onReturned(c *Core, now time.Time, e Returned) {
+func (e Returned) apply(c *Core, now time.Time) {
 	g := c.gateways.open(e.Gateway)
 	if g == nil {
 		return
@@ -360,9 +360,9 @@ func onReturned(c *Core, now time.Time, e Returned) {
 	}
 }
 
-// onRecall takes loans of a gateway back, as soon as dueBack and leaveGateway let them go. It
+// reply takes loans of a gateway back, as soon as dueBack and leaveGateway let them go. It
 // answers with a Pull in any case, so that the scheduler knows what is left.
-func onRecall(c *Core, now time.Time, r Recall) {
+func (r Recall) reply(c *Core, now time.Time) {
 	if c.life.draining || !c.life.ready {
 		return
 	}
@@ -436,9 +436,9 @@ func renewIfUsedUp(c *Core, now time.Time, n Gateway, g *gatewayConn) {
 	c.sendPull(now, idle)
 }
 
-// onCalled starts a call that a gateway has handed over by a credit, or declines it if the
+// apply starts a call that a gateway has handed over by a credit, or declines it if the
 // credit was taken back meanwhile.
-func onCalled(c *Core, now time.Time, e Called) {
+func (e Called) apply(c *Core, now time.Time) {
 	g := c.gateways.open(e.Gateway)
 	if g == nil {
 		return

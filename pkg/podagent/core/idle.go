@@ -104,7 +104,7 @@ func pullLoansBack(c *Core, now time.Time) {
 	}
 }
 
-func onLeaveAnswer(c *Core, now time.Time, a LeaveAnswer) {
+func (a LeaveAnswer) reply(c *Core, now time.Time) {
 	switch {
 	case c.life.draining:
 	case a.Granted:

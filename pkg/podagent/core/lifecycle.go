@@ -28,7 +28,7 @@ type lifecycle struct {
 	over            bool
 }
 
-func onFunctionReady(c *Core, now time.Time) {
+func (FunctionReady) apply(c *Core, now time.Time) {
 	if c.life.draining || c.life.ready || c.params.Spare {
 		return
 	}
@@ -40,7 +40,7 @@ func onFunctionReady(c *Core, now time.Time) {
 
 // A spare instance whose runtime fails has not said hello yet, so no scheduler would assign
 // it. The driver sees that and how it ends, without a goodbye.
-func onFunctionFailed(c *Core, now time.Time, f FunctionFailed) {
+func (f FunctionFailed) apply(c *Core, now time.Time) {
 	if c.link.at.IsZero() {
 		c.drainSilently(now, f.Detail)
 		return
@@ -54,7 +54,7 @@ func onFunctionFailed(c *Core, now time.Time, f FunctionFailed) {
 
 // An instance that is stopped before its function is ready says no goodbye: its driver knows
 // the cause.
-func onStop(c *Core, now time.Time, s Stop) {
+func (s Stop) apply(c *Core, now time.Time) {
 	if !c.life.ready {
 		c.drainSilently(now, s.Detail)
 		return
@@ -64,7 +64,7 @@ func onStop(c *Core, now time.Time, s Stop) {
 
 // Calls of a function that has ended get no answer, so they are cut. Why a function ended
 // before it was ready is for the driver to report.
-func onFunctionEnded(c *Core, now time.Time, f FunctionEnded) {
+func (f FunctionEnded) apply(c *Core, now time.Time) {
 	if !c.life.ready {
 		c.drainSilently(now, f.Detail)
 		return
@@ -77,9 +77,9 @@ func onFunctionEnded(c *Core, now time.Time, f FunctionEnded) {
 	}
 }
 
-func onEnded(c *Core, now time.Time, e Ended) { onFunctionEnded(c, now, FunctionEnded{Detail: e.How}) }
+func (e Ended) reply(c *Core, now time.Time) { FunctionEnded{Detail: e.How}.apply(c, now) }
 
-func onDrain(c *Core, now time.Time, r Drain) { c.drain(now, r.Reason, r.Detail) }
+func (r Drain) reply(c *Core, now time.Time) { c.drain(now, r.Reason, r.Detail) }
 
 // drain stops taking calls, takes the loans back and says goodbye. Only the first reason counts.
 func (c *Core) drain(now time.Time, reason Reason, detail string) {

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Pauses between two attempts to reach a scheduler. For recentFor after the last reply they
 // stay below maxRecentPause, because calls wait.
@@ -180,8 +177,8 @@ func dialIfDue(c *Core, now time.Time) {
 	c.emit(Dial{l.session, l.addr})
 }
 
-// onOpened says hello, and then pulls or repeats the goodbye.
-func onOpened(c *Core, now time.Time, o Opened) {
+// apply says hello, and then pulls or repeats the goodbye.
+func (o Opened) apply(c *Core, now time.Time) {
 	l := &c.link
 	if o.Session != l.session || l.phase != linkDialing {
 		return
@@ -205,7 +202,7 @@ func onOpened(c *Core, now time.Time, o Opened) {
 	}
 }
 
-func onLost(c *Core, now time.Time, e Lost) {
+func (e Lost) apply(c *Core, now time.Time) {
 	l := &c.link
 	if e.Session != l.session || l.phase == linkDown {
 		return
@@ -225,41 +222,17 @@ func onLost(c *Core, now time.Time, e Lost) {
 	}
 }
 
-func onReceived(c *Core, now time.Time, s Received) {
+func (s Received) apply(c *Core, now time.Time) {
 	l := &c.link
 	if s.Session != l.session || l.phase != linkOpen {
 		return
 	}
 	l.lastHeard, l.unanswered = now, 0
 	l.heartbeat.observe(now)
-	handleReply(c, now, s.Reply)
+	s.Reply.reply(c, now)
 }
 
-func handleReply(c *Core, now time.Time, r Reply) {
-	switch r := r.(type) {
-	case Welcome:
-		onWelcome(c, now, r)
-	case Pong: // any reply proves that the scheduler is there
-	case Moved:
-		onMoved(c, now, r)
-	case Ticket:
-		onTicket(c, now, r)
-	case Recall:
-		onRecall(c, now, r)
-	case LeaveAnswer:
-		onLeaveAnswer(c, now, r)
-	case Assignment:
-		onAssignment(c, now, r)
-	case Ended:
-		onEnded(c, now, r)
-	case Drain:
-		onDrain(c, now, r)
-	default:
-		panic(fmt.Sprintf("core: no handler for the reply %T", r))
-	}
-}
-
-func onWelcome(c *Core, now time.Time, w Welcome) {
+func (w Welcome) reply(c *Core, now time.Time) {
 	c.link.epoch = max(c.link.epoch, w.Epoch)
 	c.startup.accepted = true
 	if c.params.Spare {
@@ -267,7 +240,10 @@ func onWelcome(c *Core, now time.Time, w Welcome) {
 	}
 }
 
-func onMoved(c *Core, now time.Time, m Moved) {
+// Any reply proves that the scheduler is there.
+func (Pong) reply(*Core, time.Time) {}
+
+func (m Moved) reply(c *Core, now time.Time) {
 	c.emit(Drop{c.link.session})
 	c.link.redirect(now, m)
 }

@@ -125,9 +125,9 @@ func tellStalled(c *Core, n Attempt, a *attempt, stalls bool) {
 	}
 }
 
-// onGiveUp lets go of a call that waits for a core, because its gateway has a place for it on a
+// apply lets go of a call that waits for a core, because its gateway has a place for it on a
 // calm node. One that has begun goes on.
-func onGiveUp(c *Core, now time.Time, e GiveUp) {
+func (e GiveUp) apply(c *Core, now time.Time) {
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil && a.byLoan {
 		giveUpWaiting(c, now)
 	}
@@ -204,12 +204,12 @@ func (n *node) patience() time.Duration {
 	return max(nodePatience, 2*min(n.stillEvery, maxCoreWait)+signSlack)
 }
 
-func onNodeWelcome(c *Core, now time.Time, e NodeWelcome) {
+func (e NodeWelcome) apply(c *Core, now time.Time) {
 	c.node.hear(now)
 	c.node.stillEvery = e.StillEvery
 }
 
-func onNodeMode(c *Core, now time.Time, e NodeMode) {
+func (e NodeMode) apply(c *Core, now time.Time) {
 	c.node.hear(now)
 	c.node.asks = e.Ask
 	if !e.Busy { // in the low band, too, a call has all that it wants
@@ -233,17 +233,17 @@ func reportRunning(c *Core) {
 	}
 }
 
-func onNodeGranted(c *Core, now time.Time, e NodeGranted) {
+func (e NodeGranted) apply(c *Core, now time.Time) {
 	c.node.hear(now)
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil {
 		proceed(c, now, e.Attempt, a)
 	}
 }
 
-func onNodeStill(c *Core, now time.Time) { c.node.hear(now) }
+func (NodeStill) apply(c *Core, now time.Time) { c.node.hear(now) }
 
 // An instance in the low band may be too slow for frequent pings, so it announces rare ones.
-func onNodeLow(c *Core, now time.Time, e NodeLow) {
+func (e NodeLow) apply(c *Core, now time.Time) {
 	c.node.hear(now)
 	if c.node.low == e.Low {
 		return
@@ -289,7 +289,7 @@ func sayLow(c *Core, now time.Time) {
 	c.sendPull(now, 0)
 }
 
-func onNodeLost(c *Core, now time.Time) {
+func (NodeLost) apply(c *Core, now time.Time) {
 	c.node.asks, c.node.low, c.node.silent = false, false, false
 	sayNormal(c, now)
 	sayBusy(c, now, false)

@@ -12,7 +12,7 @@ const spareReconnectTimeout = 30 * time.Second
 // A spare instance announces itself once its runtime waits for the assignment, so that a
 // start from it takes no longer than the function's own code. It may wait for long, so it
 // gives back the memory that it needed to start.
-func onRuntimeReady(c *Core, now time.Time) {
+func (RuntimeReady) apply(c *Core, now time.Time) {
 	if !c.params.Spare || c.life.draining || !c.link.at.IsZero() {
 		return
 	}
@@ -23,7 +23,7 @@ func onRuntimeReady(c *Core, now time.Time) {
 
 // A spare instance accepts one Assignment, and none while it drains. It then says hello again
 // to the same scheduler while the function loads, like an instance that just started.
-func onAssignment(c *Core, now time.Time, a Assignment) {
+func (a Assignment) reply(c *Core, now time.Time) {
 	if !c.params.Spare || c.life.draining {
 		return
 	}
