@@ -56,8 +56,8 @@ func (a *audits) nextAt(calls int) time.Time {
 // finds may belong to an event on its way. The end of the function is final, so one audit is
 // enough for it.
 func (e Audit) apply(c *Core, now time.Time) {
-	auditGateways(c, now, e)
-	auditCalls(c, now, e)
+	c.auditGateways(now, e)
+	c.auditCalls(now, e)
 	session := Session(0)
 	if c.link.phase != linkDown {
 		session = c.link.session
@@ -75,7 +75,7 @@ func (e Audit) apply(c *Core, now time.Time) {
 	}
 }
 
-func auditGateways(c *Core, now time.Time, e Audit) {
+func (c *Core) auditGateways(now time.Time, e Audit) {
 	recorded := make(reconcile.Set[Gateway], len(c.gateways.conns))
 	for n, g := range c.gateways.conns {
 		if g.phase != gatewayPausing {
@@ -91,7 +91,7 @@ func auditGateways(c *Core, now time.Time, e Audit) {
 	}
 }
 
-func auditCalls(c *Core, now time.Time, e Audit) {
+func (c *Core) auditCalls(now time.Time, e Audit) {
 	recorded := make(reconcile.Set[Attempt], len(c.calls.attempts))
 	for n, a := range c.calls.attempts {
 		if a.sent || a.phase == running {
@@ -100,7 +100,7 @@ func auditCalls(c *Core, now time.Time, e Audit) {
 	}
 	differ := c.audits.calls.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Calls...)))
 	for _, n := range slices.Sorted(maps.Keys(differ.Gone)) {
-		attemptVanished(c, now, n)
+		c.attemptVanished(now, n)
 	}
 	for _, n := range slices.Sorted(maps.Keys(differ.Unknown)) {
 		c.emit(Cancel{n})
@@ -109,7 +109,7 @@ func auditCalls(c *Core, now time.Time, e Audit) {
 
 // attemptVanished ends an attempt that nobody works on any more. A call that ran counts as
 // Broken.
-func attemptVanished(c *Core, now time.Time, n Attempt) {
+func (c *Core) attemptVanished(now time.Time, n Attempt) {
 	switch a := c.calls.attempts[n]; {
 	case a == nil, a.phase == awaitingCore: // its gateway vanished with it, or it is not there yet
 	case a.phase == claiming:

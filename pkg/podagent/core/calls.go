@@ -179,7 +179,7 @@ func (r Refused) apply(c *Core, now time.Time) {
 }
 
 // gatewayOfAttemptLost is the end of the connection that an attempt uses.
-func gatewayOfAttemptLost(c *Core, now time.Time, n Attempt) {
+func (c *Core) gatewayOfAttemptLost(now time.Time, n Attempt) {
 	switch a := c.calls.attempts[n]; a.phase {
 	case claiming:
 		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
@@ -192,7 +192,7 @@ func gatewayOfAttemptLost(c *Core, now time.Time, n Attempt) {
 
 // claimsDue releases the claims that were not answered in time. The gateway may have granted
 // one in a message that was lost, so it has to be informed.
-func claimsDue(c *Core, now time.Time) {
+func (c *Core) claimsDue(now time.Time) {
 	for a := c.calls.oldestClaim(); a != nil && !now.Before(a.claimDeadline); a = c.calls.oldestClaim() {
 		n := c.calls.claims[0]
 		c.calls.unanswered++

@@ -77,7 +77,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 	e.apply(c, now)
 	if !c.life.over {
 		c.due(now)
-		advanceDrain(c, now)
+		c.advanceDrain(now)
 		c.arm()
 	}
 	out := c.out
@@ -102,7 +102,7 @@ func (Begin) apply(c *Core, now time.Time) {
 		return
 	}
 	c.link.enable(now)
-	dialIfDue(c, now)
+	c.dialIfDue(now)
 }
 
 func (Wake) apply(c *Core, _ time.Time) { c.wake = time.Time{} }
@@ -110,11 +110,11 @@ func (Wake) apply(c *Core, _ time.Time) { c.wake = time.Time{} }
 // due does everything that is due.
 func (c *Core) due(now time.Time) {
 	nodeDue(c, now)
-	claimsDue(c, now)
-	idleDue(c, now)
-	gatewaysDue(c, now)
-	linkDue(c, now)
-	shareDue(c, now)
+	c.claimsDue(now)
+	c.idleDue(now)
+	c.gatewaysDue(now)
+	c.linkDue(now)
+	c.shareDue(now)
 	if c.audits.due(now) {
 		c.emit(RunAudit{})
 	}
@@ -126,7 +126,7 @@ func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), idleNext(c), linkNext(c), c.gateways.due, shareNext(c),
+	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.gateways.due, c.shareNext(),
 		c.audits.nextAt(len(c.calls.attempts)), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return

@@ -187,7 +187,7 @@ func (c *Core) gatewayAt(now time.Time, addr string) (Gateway, *gatewayConn) {
 		return n, c.gateways.conns[n]
 	}
 	if len(c.gateways.conns) >= maxGateways {
-		closeLongestUnused(c, now)
+		c.closeLongestUnused(now)
 	}
 	return c.connect(addr)
 }
@@ -213,7 +213,7 @@ func (c *Core) disconnect(n Gateway, g *gatewayConn) {
 }
 
 // closeLongestUnused makes room for another connection, if one is unused.
-func closeLongestUnused(c *Core, now time.Time) {
+func (c *Core) closeLongestUnused(now time.Time) {
 	var longest Gateway
 	for _, n := range c.gateways.numbers() {
 		g := c.gateways.conns[n]
@@ -230,14 +230,14 @@ func closeLongestUnused(c *Core, now time.Time) {
 }
 
 // gatewaysDue dials and closes the connections whose time has come.
-func gatewaysDue(c *Core, now time.Time) {
+func (c *Core) gatewaysDue(now time.Time) {
 	if c.gateways.due.IsZero() || now.Before(c.gateways.due) {
 		return
 	}
 	c.gateways.due = time.Time{}
 	for _, n := range c.gateways.numbers() {
 		g := c.gateways.conns[n]
-		if k := dueBack(c, now, n, g); k > 0 {
+		if k := c.dueBack(now, n, g); k > 0 {
 			c.sendPull(now, k)
 		}
 		switch {
@@ -248,7 +248,7 @@ func gatewaysDue(c *Core, now time.Time) {
 			c.gateways.wakeAt(g.dialAt)
 		case g.phase != gatewayOpen || !g.unused():
 		case c.life.drained, g.retired:
-			disconnectSettled(c, now, n, g)
+			c.disconnectSettled(now, n, g)
 		case c.gateways.shared && g.granted: // no scheduler could name it again
 			c.gateways.wakeAt(now.Add(unusedFor))
 		case !now.Before(g.unusedSince.Add(unusedFor)):
@@ -261,7 +261,7 @@ func gatewaysDue(c *Core, now time.Time) {
 
 // disconnectSettled closes a connection that takes no calls any more, once those that crossed its
 // last TakeBack have come.
-func disconnectSettled(c *Core, now time.Time, n Gateway, g *gatewayConn) {
+func (c *Core) disconnectSettled(now time.Time, n Gateway, g *gatewayConn) {
 	if at := g.takenBack.Add(settleFor); now.Before(at) {
 		c.gateways.wakeAt(at)
 		return
@@ -270,11 +270,11 @@ func disconnectSettled(c *Core, now time.Time, n Gateway, g *gatewayConn) {
 }
 
 // closeGateways closes the connections of a drained instance.
-func closeGateways(c *Core, now time.Time) {
+func (c *Core) closeGateways(now time.Time) {
 	for _, n := range c.gateways.numbers() {
 		switch g := c.gateways.conns[n]; g.phase {
 		case gatewayOpen:
-			disconnectSettled(c, now, n, g)
+			c.disconnectSettled(now, n, g)
 		case gatewayDialing, gatewayPausing:
 			c.disconnect(n, g)
 		}
@@ -292,7 +292,7 @@ func (e GatewayOpened) apply(c *Core, now time.Time) {
 		c.emit(TellNode{e.Gateway, true})
 	}
 	for _, claim := range g.waiting {
-		sendClaim(c, claim)
+		c.sendClaim(claim)
 	}
 	g.waiting = nil
 	c.gateways.observeUse(now, g)
@@ -315,13 +315,13 @@ func (e GatewayLost) apply(c *Core, now time.Time) {
 		c.sendPull(now, g.idle)
 	}
 	for _, n := range c.calls.at(e.Gateway) {
-		gatewayOfAttemptLost(c, now, n)
+		c.gatewayOfAttemptLost(now, n)
 	}
-	reconnect(c, now, g)
+	c.reconnect(now, g)
 }
 
 // reconnect dials again after a connection with loans or calls broke, or could not be made yet.
-func reconnect(c *Core, now time.Time, old *gatewayConn) {
+func (c *Core) reconnect(now time.Time, old *gatewayConn) {
 	if _, known := c.gateways.byAddr[old.addr]; known || c.life.draining {
 		return
 	}
@@ -376,11 +376,11 @@ func (r Recall) reply(c *Core, now time.Time) {
 		g.termEnds = ends
 	}
 	g.recalled = min(g.recalled+max(r.Calls, 0), g.idle+g.loans)
-	c.sendPull(now, dueBack(c, now, n, g))
+	c.sendPull(now, c.dueBack(now, n, g))
 }
 
 // dueBack takes recalled places back that are idle, if it is time, and returns how many they are.
-func dueBack(c *Core, now time.Time, number Gateway, g *gatewayConn) int {
+func (c *Core) dueBack(now time.Time, number Gateway, g *gatewayConn) int {
 	n := min(g.recalled, g.idle)
 	if n == 0 || g.phase != gatewayOpen {
 		return 0
@@ -425,7 +425,7 @@ func (c *Core) takeAllBack(now time.Time) int {
 // renewIfUsedUp retires a connection most of whose numbers are used up. Its calls run to their ends, and its
 // places go to the scheduler, whose next ticket of the gateway opens another connection. No gateway has
 // places before its first ticket, so a connection is retired only while a scheduler answers.
-func renewIfUsedUp(c *Core, now time.Time, n Gateway, g *gatewayConn) {
+func (c *Core) renewIfUsedUp(now time.Time, n Gateway, g *gatewayConn) {
 	if g.used < c.gateways.renewAfter || g.retired || c.life.draining || !c.link.established() {
 		return
 	}
@@ -457,7 +457,7 @@ func (e Called) apply(c *Core, now time.Time) {
 	g.users++
 	c.gateways.lend(now, g, -1)
 	c.emit(Accept{Attempt: n, Gateway: e.Gateway, Call: e.Call})
-	renewIfUsedUp(c, now, e.Gateway, g)
+	c.renewIfUsedUp(now, e.Gateway, g)
 	beginCall(c, now, n, a)
 }
 
@@ -487,22 +487,22 @@ func (c *Core) leaveGateway(now time.Time, a *attempt, wanted bool) (keeps bool)
 }
 
 // claimAt claims a call at its gateway, as soon as there is a connection.
-func claimAt(c *Core, now time.Time, n Attempt, a *attempt) {
+func (c *Core) claimAt(now time.Time, n Attempt, a *attempt) {
 	number, g := c.gatewayAt(now, a.ticket.Gateway)
 	a.gateway = number
 	g.users++
 	c.gateways.observeUse(now, g)
 	claim := Claim{Attempt: n, Gateway: number, Ticket: *a.ticket}
 	if g.phase == gatewayOpen {
-		sendClaim(c, claim)
-		renewIfUsedUp(c, now, number, g)
+		c.sendClaim(claim)
+		c.renewIfUsedUp(now, number, g)
 		return
 	}
 	g.waiting = append(g.waiting, claim)
 }
 
 // sendClaim sends a claim unless it was given up meanwhile.
-func sendClaim(c *Core, claim Claim) {
+func (c *Core) sendClaim(claim Claim) {
 	if a := c.calls.inPhase(claiming, claim.Attempt); a != nil {
 		a.sent = true
 		c.gateways.conns[claim.Gateway].used++

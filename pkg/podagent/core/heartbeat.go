@@ -52,7 +52,7 @@ func (c *Core) pingEvery() time.Duration {
 }
 
 // heartbeatNext is when heartbeatDue has something to do.
-func heartbeatNext(c *Core) time.Time {
+func (c *Core) heartbeatNext() time.Time {
 	l := &c.link
 	switch {
 	case c.life.hungUp:
@@ -64,9 +64,9 @@ func heartbeatNext(c *Core) time.Time {
 }
 
 // heartbeatDue pings, or leaves a scheduler that does not respond.
-func heartbeatDue(c *Core, now time.Time) {
+func (c *Core) heartbeatDue(now time.Time) {
 	l := &c.link
-	if now.Before(heartbeatNext(c)) {
+	if now.Before(c.heartbeatNext()) {
 		return
 	}
 	switch {
@@ -92,7 +92,7 @@ func (c *Core) sendPing(now time.Time) { c.send(now, Ping{Every: c.pingEvery(), 
 // sayPingEvery tells the scheduler that it will hear pings at another interval, unless a heartbeat that says so is due.
 // It is none itself: the interval may change several times within a moment, which is no silence of the scheduler, or
 // again and again, which does not excuse it.
-func sayPingEvery(c *Core, now time.Time) {
+func (c *Core) sayPingEvery(now time.Time) {
 	h := &c.link.heartbeat
 	if !c.link.established() || c.life.hungUp || !now.Before(h.pingAt(c.pingEvery())) {
 		return

@@ -53,7 +53,7 @@ func (c *Core) busy(now time.Time) {
 
 // reportAt is when an instance with loans reports that it is idle; zero if it does not. Recalled
 // places are not lent any more, though a gateway may still call by them.
-func reportAt(c *Core) time.Time {
+func (c *Core) reportAt() time.Time {
 	if c.idle.reported || c.gateways.idle == 0 || c.gateways.lent() == 0 {
 		return time.Time{}
 	}
@@ -61,12 +61,12 @@ func reportAt(c *Core) time.Time {
 }
 
 // idleNext is when idleDue has something to do; zero for not at all.
-func idleNext(c *Core) time.Time {
+func (c *Core) idleNext() time.Time {
 	switch {
 	case !c.waits() || c.idle.askedToLeave || c.keepsLoans():
 		return time.Time{}
 	case !c.idle.quiet:
-		return earliest(reportAt(c), c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
+		return earliest(c.reportAt(), c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
 	}
 	return c.idle.leaveAt(c.params)
 }
@@ -74,31 +74,31 @@ func idleNext(c *Core) time.Time {
 // idleDue reports that the instance is idle, goes quiet or asks to leave if it is time. Without
 // a scheduler, the agent asks the next one. A surplus instance takes its loans back before it
 // asks: only instances that no gateway calls leave.
-func idleDue(c *Core, now time.Time) {
+func (c *Core) idleDue(now time.Time) {
 	if !c.waits() || c.idle.askedToLeave || c.keepsLoans() {
 		return
 	}
 	if !now.Before(c.idle.leaveAt(c.params)) {
-		pullLoansBack(c, now)
+		c.pullLoansBack(now)
 		c.idle.askedToLeave = true
 		c.send(now, LeaveRequest{now.Sub(c.idle.since)})
 		return
 	}
 	if !c.idle.quiet && !now.Before(c.idle.quietAt(c.params)) {
 		c.idle.quiet = true
-		pullLoansBack(c, now)
+		c.pullLoansBack(now)
 		c.emit(Quiet{})
-		sayPingEvery(c, now) // the scheduler learns that it will hear less
+		c.sayPingEvery(now) // the scheduler learns that it will hear less
 		return
 	}
-	if at := reportAt(c); !at.IsZero() && !now.Before(at) {
+	if at := c.reportAt(); !at.IsZero() && !now.Before(at) {
 		c.idle.reported = true
 		c.sendPull(now, 0)
 	}
 }
 
 // pullLoansBack takes the idle loans back, and pulls with them.
-func pullLoansBack(c *Core, now time.Time) {
+func (c *Core) pullLoansBack(now time.Time) {
 	if n := c.takeAllBack(now); n > 0 {
 		c.sendPull(now, n)
 	}

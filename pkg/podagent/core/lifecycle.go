@@ -92,7 +92,7 @@ func (c *Core) drain(now time.Time, reason Reason, detail string) {
 	c.life.draining = true
 	c.life.goodbye = &Goodbye{Reason: reason, Detail: detail}
 	c.emit(Draining{reason, detail})
-	endLoans(c, now)
+	c.endLoans(now)
 	c.send(now, *c.life.goodbye)
 }
 
@@ -103,12 +103,12 @@ func (c *Core) drainSilently(now time.Time, detail string) {
 	}
 	c.life.draining = true
 	c.emit(Draining{ReasonDone, detail})
-	endLoans(c, now)
+	c.endLoans(now)
 }
 
 // endLoans takes the loans back, and gives up the call that waits for a core and the claims that
 // wait for a connection: others get them, now that the instance leaves.
-func endLoans(c *Core, now time.Time) {
+func (c *Core) endLoans(now time.Time) {
 	c.takeAllBack(now)
 	giveUpWaiting(c, now)
 	for _, n := range slices.Sorted(maps.Keys(c.calls.attempts)) {
@@ -126,14 +126,14 @@ func (c *Core) abandon(now time.Time, detail string) {
 
 // advanceDrain takes a draining instance one step further: it waits for the calls, then until
 // the gateways have their answers, then for the goodbye.
-func advanceDrain(c *Core, now time.Time) {
+func (c *Core) advanceDrain(now time.Time) {
 	if !c.life.draining {
 		return
 	}
 	if !c.life.drained && c.calls.held == 0 {
 		c.life.drained = true
 		c.emit(Drained{})
-		closeGateways(c, now)
+		c.closeGateways(now)
 	}
 	if !c.life.drained || len(c.gateways.conns) > 0 {
 		return

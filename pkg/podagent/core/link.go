@@ -149,7 +149,7 @@ func (l *link) markUnreachable(now time.Time) {
 
 // giveUpAt is when the agent has tried for long enough to reach a scheduler; zero while it runs a
 // call. Gateways that have loans need no scheduler, so each call extends the time.
-func giveUpAt(c *Core) time.Time {
+func (c *Core) giveUpAt() time.Time {
 	l := &c.link
 	switch {
 	case l.established() || c.calls.held > 0:
@@ -163,7 +163,7 @@ func giveUpAt(c *Core) time.Time {
 func (l *link) established() bool { return l.phase == linkOpen && l.heartbeat.helloAnswered }
 
 // dialIfDue dials if it is time.
-func dialIfDue(c *Core, now time.Time) {
+func (c *Core) dialIfDue(now time.Time) {
 	l := &c.link
 	if l.phase != linkDown || c.life.abandoned || l.at.IsZero() || now.Before(l.at) {
 		return
@@ -236,7 +236,7 @@ func (w Welcome) reply(c *Core, now time.Time) {
 	c.link.epoch = max(c.link.epoch, w.Epoch)
 	c.startup.accepted = true
 	if c.params.Spare {
-		sayPingEvery(c, now) // the scheduler learns that it will hear little
+		c.sayPingEvery(now) // the scheduler learns that it will hear little
 	}
 }
 
@@ -271,12 +271,12 @@ func (c *Core) dropSession() {
 }
 
 // linkDue ends attempts that got no answer, pings a silent scheduler, and dials.
-func linkDue(c *Core, now time.Time) {
+func (c *Core) linkDue(now time.Time) {
 	l := &c.link
 	if l.at.IsZero() || c.life.abandoned {
 		return
 	}
-	if at := giveUpAt(c); !at.IsZero() && !now.Before(at) {
+	if at := c.giveUpAt(); !at.IsZero() && !now.Before(at) {
 		c.dropSession()
 		c.abandon(now, "no scheduler could be reached")
 		return
@@ -288,21 +288,21 @@ func linkDue(c *Core, now time.Time) {
 		l.markUnreachable(now)
 		l.retryAny(now)
 	case l.phase == linkOpen && !c.life.hungUp:
-		heartbeatDue(c, now)
+		c.heartbeatDue(now)
 	}
-	dialIfDue(c, now)
+	c.dialIfDue(now)
 }
 
 // linkNext is when linkDue has something to do.
-func linkNext(c *Core) time.Time {
+func (c *Core) linkNext() time.Time {
 	l := &c.link
 	switch {
 	case l.at.IsZero() || c.life.abandoned:
 		return time.Time{}
 	case l.established():
-		return heartbeatNext(c)
+		return c.heartbeatNext()
 	case l.phase == linkOpen:
-		return earliest(heartbeatNext(c), giveUpAt(c))
+		return earliest(c.heartbeatNext(), c.giveUpAt())
 	}
-	return earliest(l.at, giveUpAt(c))
+	return earliest(l.at, c.giveUpAt())
 }

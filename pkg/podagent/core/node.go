@@ -85,7 +85,7 @@ func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 	a.phase = claiming
 	a.claimDeadline = now.Add(claimTimeout << min(c.calls.unanswered, claimDoublings))
 	c.calls.claims = append(c.calls.claims, n)
-	claimAt(c, now, n, a)
+	c.claimAt(now, n, a)
 }
 
 // handToFunction hands a call to the function.
@@ -249,7 +249,7 @@ func (e NodeLow) apply(c *Core, now time.Time) {
 		return
 	}
 	c.node.low = e.Low
-	sayPingEvery(c, now)
+	c.sayPingEvery(now)
 	if e.Low {
 		armLow(c, now)
 		return

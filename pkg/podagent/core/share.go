@@ -11,34 +11,34 @@ const shareAfter = 100 * time.Millisecond
 
 // shareDue opens the free places to all gateways while no scheduler can move them, so that no call waits beside one. The
 // gateway that calls first has the place. A call that comes too late is declined, and waits on at its gateway.
-func shareDue(c *Core, now time.Time) {
+func (c *Core) shareDue(now time.Time) {
 	gs := &c.gateways
-	if !mayShare(c) {
+	if !c.mayShare() {
 		gs.forsakenSince = time.Time{}
 		if gs.shared {
-			divide(c, now)
+			c.divide(now)
 		}
 		return
 	}
 	if gs.forsakenSince.IsZero() {
 		gs.forsakenSince = now
 	}
-	if at := shareNext(c); !at.IsZero() && !now.Before(at) {
+	if at := c.shareNext(); !at.IsZero() && !now.Before(at) {
 		gs.shared = true
 	}
 	if gs.shared {
-		share(c, now)
+		c.share(now)
 	}
 }
 
 // mayShare says that no scheduler answers, and that places are for gateways to have: the last ticket said so.
-func mayShare(c *Core) bool {
+func (c *Core) mayShare() bool {
 	return !c.link.established() && c.life.ready && !c.life.draining && c.gateways.lends
 }
 
 // shareNext is when sharing begins; zero if it has, or may not. A scheduler that was pulled with may hand out tickets as
 // soon as it has read that.
-func shareNext(c *Core) time.Time {
+func (c *Core) shareNext() time.Time {
 	gs := &c.gateways
 	if gs.shared || gs.forsakenSince.IsZero() || c.link.phase == linkOpen {
 		return time.Time{}
@@ -48,7 +48,7 @@ func shareNext(c *Core) time.Time {
 
 // share gives each gateway credits for half of the free places at least, and for all at most. What is between changes
 // with each call, and costs no frame.
-func share(c *Core, now time.Time) {
+func (c *Core) share(now time.Time) {
 	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
 	for _, n := range gs.numbers() {
 		switch g := gs.conns[n]; {
@@ -63,7 +63,7 @@ func share(c *Core, now time.Time) {
 }
 
 // divide ends the sharing: each free place stays with one gateway, or with none. A scheduler that answers has the rest.
-func divide(c *Core, now time.Time) {
+func (c *Core) divide(now time.Time) {
 	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
 	gs.shared = false
 	holders := slices.DeleteFunc(gs.numbers(), func(n Gateway) bool { return gs.conns[n].idle == 0 })

@@ -18,7 +18,7 @@ func (RuntimeReady) apply(c *Core, now time.Time) {
 	}
 	c.emit(Quiet{})
 	c.link.enable(now)
-	dialIfDue(c, now)
+	c.dialIfDue(now)
 }
 
 // A spare instance accepts one Assignment, and none while it drains. It then says hello again
@@ -37,7 +37,7 @@ func (a Assignment) reply(c *Core, now time.Time) {
 	c.emit(LoadFunction{})
 	c.emit(Drop{c.link.session})
 	c.link.restart(now, params)
-	dialIfDue(c, now)
+	c.dialIfDue(now)
 }
 
 // params are the parameters of the function's instance that the spare one becomes.
