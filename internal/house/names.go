@@ -18,7 +18,7 @@ var conventional = []string{
 	"Add", "Type", "Validate", "main", "init",
 	"run", "close", "read", "write", "start", "stop", "add", "validate",
 	// Members of a sum type: markers, and what an event or a scheduler's reply does to a core.
-	"isEvent", "isEffect", "apply", "reply",
+	"isEvent", "isEffect", "isGatewayEffect", "isNodeEffect", "apply", "reply",
 }
 
 // maxHomes is how many functions and methods may have the same name: somebody who looks

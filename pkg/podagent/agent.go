@@ -2,6 +2,7 @@ package podagent
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -208,13 +209,22 @@ func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 		a.deadlines.Stop()
 		a.workers.release(true)
 		close(a.ended)
-	default:
+	case core.GatewayEffect:
 		a.carryOutAtGateway(e)
+	case core.NodeEffect:
+		a.carryOutAtNode(e)
+	default:
+		notCarriedOut(e)
 	}
 }
 
+// notCarriedOut panics: an effect that nobody carries out would break a promise of the core.
+func notCarriedOut(e core.Effect) {
+	panic(fmt.Sprintf("podagent: nothing carries out the effect %T", e))
+}
+
 // carryOutAtGateway is carryOut for the effects about gateways and their calls.
-func (a *Agent) carryOutAtGateway(e core.Effect) {
+func (a *Agent) carryOutAtGateway(e core.GatewayEffect) {
 	switch e := e.(type) {
 	case core.Accept:
 		at := a.arrived
@@ -249,7 +259,7 @@ func (a *Agent) carryOutAtGateway(e core.Effect) {
 	case core.Cut:
 		a.attempts[e.Attempt].cancelCall(a.function.lostError())
 	default:
-		a.carryOutAtNode(e)
+		notCarriedOut(e)
 	}
 }
 

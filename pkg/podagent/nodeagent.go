@@ -42,7 +42,7 @@ func (n *nodeAgent) say(m *nodewire.ComputeRequest) {
 }
 
 // carryOutAtNode is carryOut for the effects about the node agent.
-func (a *Agent) carryOutAtNode(e core.Effect) {
+func (a *Agent) carryOutAtNode(e core.NodeEffect) {
 	switch e := e.(type) {
 	case core.AskCore:
 		ask := &nodewire.Ask{Ask: uint64(e.Attempt)}
@@ -58,6 +58,8 @@ func (a *Agent) carryOutAtNode(e core.Effect) {
 		}}})
 	case core.EndCore:
 		a.nodeAgent.say(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Ended{Ended: &nodewire.Ended{Refused: e.Refused}}})
+	default:
+		notCarriedOut(e)
 	}
 }
 

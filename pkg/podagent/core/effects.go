@@ -9,6 +9,18 @@ import (
 // Effect is something for the agent to do.
 type Effect interface{ isEffect() }
 
+// GatewayEffect is an Effect that is about gateways and their calls.
+type GatewayEffect interface {
+	Effect
+	isGatewayEffect()
+}
+
+// NodeEffect is an Effect that is about the node agent.
+type NodeEffect interface {
+	Effect
+	isNodeEffect()
+}
+
 // Dial connects to a scheduler and opens a stream. It fails at once if the scheduler refuses
 // the connection. Opened or Lost follows.
 type Dial struct {
@@ -293,6 +305,26 @@ func (WakeAt) isEffect()        {}
 func (Draining) isEffect()      {}
 func (Drained) isEffect()       {}
 func (End) isEffect()           {}
+
+func (Connect) isGatewayEffect()     {}
+func (Disconnect) isGatewayEffect()  {}
+func (Claim) isGatewayEffect()       {}
+func (Accept) isGatewayEffect()      {}
+func (Start) isGatewayEffect()       {}
+func (Deliver) isGatewayEffect()     {}
+func (Release) isGatewayEffect()     {}
+func (Decline) isGatewayEffect()     {}
+func (Lend) isGatewayEffect()        {}
+func (TakeBack) isGatewayEffect()    {}
+func (TellNode) isGatewayEffect()    {}
+func (TellStalled) isGatewayEffect() {}
+func (Cancel) isGatewayEffect()      {}
+func (Cut) isGatewayEffect()         {}
+
+func (AskCore) isNodeEffect()       {}
+func (GiveUpCore) isNodeEffect()    {}
+func (ReportRunning) isNodeEffect() {}
+func (EndCore) isNodeEffect()       {}
 
 func (Hello) isMessage()        {}
 func (Pull) isMessage()         {}
