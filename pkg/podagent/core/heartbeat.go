@@ -58,7 +58,7 @@ func (c *Core) heartbeatNext() time.Time {
 	case c.life.hungUp:
 		return time.Time{}
 	case !l.heartbeat.helloAnswered:
-		return l.at.Add(helloTimeout << min(l.unanswered, helloDoublings))
+		return l.openedAt.Add(helloTimeout << min(l.unanswered, helloDoublings))
 	}
 	return l.heartbeat.pingAt(c.pingEvery())
 }

@@ -41,7 +41,7 @@ func (FunctionReady) apply(c *Core, now time.Time) {
 // A spare instance whose runtime fails has not said hello yet, so no scheduler would assign
 // it. The driver sees that and how it ends, without a goodbye.
 func (f FunctionFailed) apply(c *Core, now time.Time) {
-	if c.link.at.IsZero() {
+	if !c.link.enabled {
 		c.drainSilently(now, f.Detail)
 		return
 	}

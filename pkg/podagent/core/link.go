@@ -50,9 +50,12 @@ type link struct {
 	phase   linkPhase
 	// addr is the scheduler of the session; empty for any.
 	addr string
-	// at is when to dial (linkDown), when the attempt times out (linkDialing), or when the
-	// stream opened (linkOpen).
-	at time.Time
+	// enabled says that the agent looks for a scheduler: a spare instance only once its runtime
+	// waits for the assignment.
+	enabled bool
+	// dialAt is when to dial (linkDown), dialBy when the attempt times out (linkDialing), and
+	// openedAt when the stream opened (linkOpen).
+	dialAt, dialBy, openedAt time.Time
 	// heartbeat watches an open stream.
 	heartbeat heartbeat
 
@@ -96,11 +99,11 @@ func reconnectTimeout(p Params) time.Duration {
 	return max(minReconnectTimeout, p.BackoffAfter+p.IdleTimeout)
 }
 
-func (l *link) enable(now time.Time) { l.lastHeard, l.at = now, now }
+func (l *link) enable(now time.Time) { l.enabled, l.lastHeard, l.dialAt = true, now, now }
 
 // steady reports whether the session has worked for steadyAfter.
 func (l *link) steady(now time.Time) bool {
-	return l.phase == linkOpen && l.heartbeat.helloAnswered && now.Sub(l.at) >= steadyAfter
+	return l.phase == linkOpen && l.heartbeat.helloAnswered && now.Sub(l.openedAt) >= steadyAfter
 }
 
 // retryAny ends the session or connection attempt. After a pause the agent dials any
@@ -114,7 +117,7 @@ func (l *link) retryAny(now time.Time) {
 		limit = maxRecentPause
 	}
 	l.pause = min(max(2*l.pause, minPause), limit)
-	l.phase, l.next, l.hops, l.at = linkDown, l.home, 0, now.Add(l.pause)
+	l.phase, l.next, l.hops, l.dialAt = linkDown, l.home, 0, now.Add(l.pause)
 }
 
 // redirect ends the session and dials the named owner at once, unless that owner is known to
@@ -130,7 +133,7 @@ func (l *link) redirect(now time.Time, m Moved) {
 		l.retryAny(now)
 		return
 	}
-	l.phase, l.next, l.hops, l.at = linkDown, m.Addr, l.hops+1, now
+	l.phase, l.next, l.hops, l.dialAt = linkDown, m.Addr, l.hops+1, now
 }
 
 // markUnreachable records that the owner could not be reached. An owner whose stream merely
@@ -165,7 +168,7 @@ func (l *link) established() bool { return l.phase == linkOpen && l.heartbeat.he
 // dialIfDue dials if it is time.
 func (c *Core) dialIfDue(now time.Time) {
 	l := &c.link
-	if l.phase != linkDown || c.life.abandoned || l.at.IsZero() || now.Before(l.at) {
+	if l.phase != linkDown || c.life.abandoned || !l.enabled || now.Before(l.dialAt) {
 		return
 	}
 	timeout := dialTimeout
@@ -173,7 +176,7 @@ func (c *Core) dialIfDue(now time.Time) {
 		timeout <<= min(l.dialTimeouts, dialDoublings)
 	}
 	l.session++
-	l.phase, l.addr, l.at = linkDialing, l.next, now.Add(timeout)
+	l.phase, l.addr, l.dialBy = linkDialing, l.next, now.Add(timeout)
 	c.emit(Dial{l.session, l.addr})
 }
 
@@ -183,7 +186,7 @@ func (o Opened) apply(c *Core, now time.Time) {
 	if o.Session != l.session || l.phase != linkDialing {
 		return
 	}
-	l.phase, l.at, l.heartbeat, l.dialTimeouts = linkOpen, now, newHeartbeat(now), 0
+	l.phase, l.openedAt, l.heartbeat, l.dialTimeouts = linkOpen, now, newHeartbeat(now), 0
 	if c.startup.opened {
 		c.counts.Reconnects++
 	}
@@ -273,7 +276,7 @@ func (c *Core) dropSession() {
 // linkDue ends attempts that got no answer, pings a silent scheduler, and dials.
 func (c *Core) linkDue(now time.Time) {
 	l := &c.link
-	if l.at.IsZero() || c.life.abandoned {
+	if !l.enabled || c.life.abandoned {
 		return
 	}
 	if at := c.giveUpAt(); !at.IsZero() && !now.Before(at) {
@@ -282,7 +285,7 @@ func (c *Core) linkDue(now time.Time) {
 		return
 	}
 	switch {
-	case l.phase == linkDialing && !now.Before(l.at):
+	case l.phase == linkDialing && !now.Before(l.dialBy):
 		l.dialTimeouts++
 		c.emit(Drop{l.session})
 		l.markUnreachable(now)
@@ -297,12 +300,14 @@ func (c *Core) linkDue(now time.Time) {
 func (c *Core) linkNext() time.Time {
 	l := &c.link
 	switch {
-	case l.at.IsZero() || c.life.abandoned:
+	case !l.enabled || c.life.abandoned:
 		return time.Time{}
 	case l.established():
 		return c.heartbeatNext()
 	case l.phase == linkOpen:
 		return earliest(c.heartbeatNext(), c.giveUpAt())
+	case l.phase == linkDialing:
+		return earliest(l.dialBy, c.giveUpAt())
 	}
-	return earliest(l.at, c.giveUpAt())
+	return earliest(l.dialAt, c.giveUpAt())
 }

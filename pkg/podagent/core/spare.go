@@ -13,7 +13,7 @@ const spareReconnectTimeout = 30 * time.Second
 // start from it takes no longer than the function's own code. It may wait for long, so it
 // gives back the memory that it needed to start.
 func (RuntimeReady) apply(c *Core, now time.Time) {
-	if !c.params.Spare || c.life.draining || !c.link.at.IsZero() {
+	if !c.params.Spare || c.life.draining || c.link.enabled {
 		return
 	}
 	c.emit(Quiet{})
@@ -56,5 +56,6 @@ func (a Assignment) params(spare Params) (Params, error) {
 func (l *link) restart(now time.Time, p Params) {
 	session, seen := l.session, l.lastHeard
 	*l = newLink(p)
-	l.session, l.lastHeard, l.at = session, seen, now
+	l.enable(now)
+	l.session, l.lastHeard = session, seen
 }
