@@ -20,8 +20,6 @@ const (
 type calls struct {
 	attempts map[Attempt]*attempt
 	last     Attempt
-	// held counts the attempts that occupy the function.
-	held int
 	// lastRan is when a call ended last.
 	lastRan time.Time
 	// claims are the attempts that claimed, oldest first; some have their answer already.
@@ -73,9 +71,11 @@ func (cs *calls) addAttempt(id invocation.ID, g Gateway) (Attempt, *attempt) {
 	cs.last++
 	a := &attempt{id: id, gateway: g}
 	cs.attempts[cs.last] = a
-	cs.held++
 	return cs.last, a
 }
+
+// held is how many attempts occupy the function.
+func (cs *calls) held() int { return len(cs.attempts) }
 
 // inPhase is an attempt if it is in a phase, and nil otherwise.
 func (cs *calls) inPhase(phase attemptPhase, n Attempt) *attempt {
@@ -138,7 +138,7 @@ func (cs *calls) nextClaimDeadline() time.Time {
 
 // free is how many calls the instance can take more: the places that neither run a call nor are
 // lent.
-func (c *Core) free() int { return c.params.Concurrency - c.calls.held - c.gateways.idle }
+func (c *Core) free() int { return c.params.Concurrency - c.calls.held() - c.gateways.idle }
 
 // The instance takes a ticket if it has room, and otherwise leaves it to the next instance.
 func (t Ticket) reply(c *Core, now time.Time) {
@@ -265,11 +265,10 @@ func (c *Core) endAttempt(now time.Time, n Attempt) {
 		c.emit(EndCore{Refused: a.phase != running})
 	}
 	delete(c.calls.attempts, n)
-	c.calls.held--
 	if !c.calls.run() {
 		c.node.forgetLow()
 	}
-	if c.calls.held == 0 && !c.life.draining {
+	if c.calls.held() == 0 && !c.life.draining {
 		c.idle = idleness{since: now}
 	}
 }

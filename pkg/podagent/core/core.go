@@ -127,7 +127,7 @@ func (c *Core) arm() {
 		return
 	}
 	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.gateways.due, c.shareNext(),
-		c.audits.nextAt(len(c.calls.attempts)), c.life.goodbyeDeadline)
+		c.audits.nextAt(c.calls.held()), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return
 	}

@@ -315,7 +315,7 @@ func TestClaimsThatAreNotAnsweredAreWaitedForLonger(t *testing.T) {
 	wait := func(name byte) {
 		begun := s.now
 		s.on(Received{1, ticket(name)})
-		for s.core.calls.held > 0 {
+		for s.core.calls.held() > 0 {
 			s.answered(1, 100*time.Millisecond)
 		}
 		waited = append(waited, s.now.Sub(begun))

@@ -364,8 +364,8 @@ func (w *checker) play(e Event) {
 		w.play(GatewayOpened{w.gateways[len(w.gateways)-1]})
 	}
 	w.checkNode()
-	if held := w.held(); held > w.p.Concurrency || held != w.core.calls.held {
-		w.t.Errorf("%d calls are held, and %d counted, of %d", held, w.core.calls.held, w.p.Concurrency)
+	if held := w.held(); held > w.p.Concurrency || held != w.core.calls.held() {
+		w.t.Errorf("%d calls are held, and %d counted, of %d", held, w.core.calls.held(), w.p.Concurrency)
 	}
 	for _, n := range w.core.gateways.numbers() {
 		if w.idle[n] > w.p.Concurrency-w.held() {

@@ -130,7 +130,7 @@ func (c *Core) advanceDrain(now time.Time) {
 	if !c.life.draining {
 		return
 	}
-	if !c.life.drained && c.calls.held == 0 {
+	if !c.life.drained && c.calls.held() == 0 {
 		c.life.drained = true
 		c.emit(Drained{})
 		c.closeGateways(now)

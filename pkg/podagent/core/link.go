@@ -155,7 +155,7 @@ func (l *link) markUnreachable(now time.Time) {
 func (c *Core) giveUpAt() time.Time {
 	l := &c.link
 	switch {
-	case l.established() || c.calls.held > 0:
+	case l.established() || c.calls.held() > 0:
 		return time.Time{}
 	case c.calls.lastRan.After(l.lastHeard):
 		return c.calls.lastRan.Add(l.reconnectTimeout)

@@ -49,7 +49,7 @@ func (c *Core) shareNext() time.Time {
 // share gives each gateway credits for half of the free places at least, and for all at most. What is between changes
 // with each call, and costs no frame.
 func (c *Core) share(now time.Time) {
-	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
+	gs, free := &c.gateways, c.params.Concurrency-c.calls.held()
 	for _, n := range gs.numbers() {
 		switch g := gs.conns[n]; {
 		case g.phase != gatewayOpen || g.retired:
@@ -64,7 +64,7 @@ func (c *Core) share(now time.Time) {
 
 // divide ends the sharing: each free place stays with one gateway, or with none. A scheduler that answers has the rest.
 func (c *Core) divide(now time.Time) {
-	gs, free := &c.gateways, c.params.Concurrency-c.calls.held
+	gs, free := &c.gateways, c.params.Concurrency-c.calls.held()
 	gs.shared = false
 	holders := slices.DeleteFunc(gs.numbers(), func(n Gateway) bool { return gs.conns[n].idle == 0 })
 	for i, n := range holders {
