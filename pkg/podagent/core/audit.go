@@ -34,8 +34,8 @@ type audits struct {
 	absent Session
 }
 
-// due reports whether an audit is due, and if so schedules the next.
-func (a *audits) due(now time.Time) bool {
+// takeDue reports whether an audit is due, and if so schedules the next.
+func (a *audits) takeDue(now time.Time) bool {
 	first := a.dueAt.IsZero()
 	if !first && now.Before(a.dueAt) {
 		return false

@@ -85,8 +85,8 @@ func (cs *calls) inPhase(phase attemptPhase, n Attempt) *attempt {
 	return nil
 }
 
-// run reports whether a call runs.
-func (cs *calls) run() bool {
+// anyRuns reports whether a call runs.
+func (cs *calls) anyRuns() bool {
 	for _, a := range cs.attempts {
 		if a.phase == running {
 			return true
@@ -142,10 +142,10 @@ func (c *Core) free() int { return c.params.Concurrency - c.calls.held() - c.gat
 
 // The instance takes a ticket if it has room, and otherwise leaves it to the next instance.
 func (t Ticket) reply(c *Core, now time.Time) {
-	if c.life.draining || !c.life.ready || c.free() <= 0 {
+	if !c.life.takesCalls() || c.free() <= 0 {
 		return
 	}
-	c.busy(now)
+	c.noteCall(now)
 	n, a := c.calls.addAttempt(t.Ticket.ID, 0)
 	a.lent, a.ticket = t.Lent, &t.Ticket
 	if t.Lent || !c.node.busy { // on a busy node it may be for the sake of calm ones
@@ -265,7 +265,7 @@ func (c *Core) endAttempt(now time.Time, n Attempt) {
 		c.emit(EndCore{Refused: a.phase != running})
 	}
 	delete(c.calls.attempts, n)
-	if !c.calls.run() {
+	if !c.calls.anyRuns() {
 		c.node.forgetLow()
 	}
 	if c.calls.held() == 0 && !c.life.draining {
@@ -284,7 +284,7 @@ func (c *Core) giveBack(now time.Time, n Attempt, a *attempt, done Done) {
 // sendPull asks for tickets, and says what is lent. It sends nothing while the instance takes no
 // calls, nor while gateways share the places: a scheduler that answers ends that first.
 func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
-	if !c.life.ready || c.life.draining || c.gateways.shared {
+	if !c.life.takesCalls() || c.gateways.shared {
 		return
 	}
 	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.saidLow}

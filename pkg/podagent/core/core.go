@@ -115,7 +115,7 @@ func (c *Core) due(now time.Time) {
 	c.gatewaysDue(now)
 	c.linkDue(now)
 	c.shareDue(now)
-	if c.audits.due(now) {
+	if c.audits.takeDue(now) {
 		c.emit(RunAudit{})
 	}
 }

@@ -363,7 +363,7 @@ func (e Returned) apply(c *Core, now time.Time) {
 // reply takes loans of a gateway back, as soon as dueBack and leaveGateway let them go. It
 // answers with a Pull in any case, so that the scheduler knows what is left.
 func (r Recall) reply(c *Core, now time.Time) {
-	if c.life.draining || !c.life.ready {
+	if !c.life.takesCalls() {
 		return
 	}
 	n := c.gateways.byAddr[r.Gateway]
@@ -447,7 +447,7 @@ func (e Called) apply(c *Core, now time.Time) {
 		c.emit(Decline{e.Gateway, e.Call})
 		return
 	}
-	c.busy(now)
+	c.noteCall(now)
 	n, a := c.calls.addAttempt(e.ID, e.Gateway)
 	a.byLoan = true
 	if e.Remaining > 0 {

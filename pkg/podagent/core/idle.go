@@ -35,15 +35,15 @@ func (i idleness) leaveAt(p Params) time.Time {
 	return at
 }
 
-// waits reports whether the instance is idle and not draining.
-func (c *Core) waits() bool { return !c.idle.since.IsZero() && !c.life.draining }
+// isIdle reports whether the instance is idle and not draining.
+func (c *Core) isIdle() bool { return !c.idle.since.IsZero() && !c.life.draining }
 
 // keepsLoans reports whether the instance keeps its loans however long it is idle. While no
 // scheduler answers, only the gateways that have them can call it.
 func (c *Core) keepsLoans() bool { return c.gateways.idle > 0 && !c.link.established() }
 
-// busy notes that the instance has a call.
-func (c *Core) busy(now time.Time) {
+// noteCall notes that the instance has a call.
+func (c *Core) noteCall(now time.Time) {
 	reported := c.idle.reported
 	c.idle = idleness{}
 	if reported {
@@ -63,7 +63,7 @@ func (c *Core) reportAt() time.Time {
 // idleNext is when idleDue has something to do; zero for not at all.
 func (c *Core) idleNext() time.Time {
 	switch {
-	case !c.waits() || c.idle.askedToLeave || c.keepsLoans():
+	case !c.isIdle() || c.idle.askedToLeave || c.keepsLoans():
 		return time.Time{}
 	case !c.idle.quiet:
 		return earliest(c.reportAt(), c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
@@ -75,7 +75,7 @@ func (c *Core) idleNext() time.Time {
 // a scheduler, the agent asks the next one. A surplus instance takes its loans back before it
 // asks: only instances that no gateway calls leave.
 func (c *Core) idleDue(now time.Time) {
-	if !c.waits() || c.idle.askedToLeave || c.keepsLoans() {
+	if !c.isIdle() || c.idle.askedToLeave || c.keepsLoans() {
 		return
 	}
 	if !now.Before(c.idle.leaveAt(c.params)) {

@@ -28,6 +28,9 @@ type lifecycle struct {
 	over            bool
 }
 
+// takesCalls reports whether the function can be called, and the instance goes on.
+func (l *lifecycle) takesCalls() bool { return l.ready && !l.draining }
+
 func (FunctionReady) apply(c *Core, now time.Time) {
 	if c.life.draining || c.life.ready || c.params.Spare {
 		return

@@ -260,7 +260,7 @@ func (e NodeLow) apply(c *Core, now time.Time) {
 // armLow lets the scheduler hear in a while that a call runs in the low band of a busy node. An
 // instance of class Batch is always in that band.
 func armLow(c *Core, now time.Time) {
-	if c.node.low && c.node.busy && !c.node.saidLow && c.node.sayLowAt.IsZero() && c.calls.run() {
+	if c.node.low && c.node.busy && !c.node.saidLow && c.node.sayLowAt.IsZero() && c.calls.anyRuns() {
 		c.node.sayLowAt = now.Add(invocation.LongCoreWait)
 	}
 }

@@ -33,7 +33,7 @@ func (c *Core) shareDue(now time.Time) {
 
 // mayShare says that no scheduler answers, and that places are for gateways to have: the last ticket said so.
 func (c *Core) mayShare() bool {
-	return !c.link.established() && c.life.ready && !c.life.draining && c.gateways.lends
+	return !c.link.established() && c.life.takesCalls() && c.gateways.lends
 }
 
 // shareNext is when sharing begins; zero if it has, or may not. A scheduler that was pulled with may hand out tickets as
