@@ -71,7 +71,7 @@ type Agent struct {
 	// unanswered says that the scheduler of the session before has sent nothing.
 	unanswered bool
 	attempts   map[core.Attempt]*attempt
-	gateways   map[core.Gateway]*gateway
+	conns      map[core.Conn]*gatewayConn
 	// resumables are the connections that broke recently, by their gateways' addresses.
 	resumables map[string]resumable
 	workers    workers
@@ -110,7 +110,7 @@ func New(config agentenv.Config, deps Deps) *Agent {
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),
 		attempts: make(map[core.Attempt]*attempt),
-		gateways: make(map[core.Gateway]*gateway), resumables: make(map[string]resumable),
+		conns:    make(map[core.Conn]*gatewayConn), resumables: make(map[string]resumable),
 	}
 	a.workers.agent = a
 	if !config.Spare {
@@ -229,7 +229,7 @@ func (a *Agent) carryOutAtGateway(e core.GatewayEffect) {
 	case core.Accept:
 		at := a.arrived
 		at.number, at.waiting = e.Attempt, true
-		a.attempts[e.Attempt], at.gateway.calls[at.wire] = at, at
+		a.attempts[e.Attempt], at.conn.calls[at.wire] = at, at
 	case core.Start:
 		a.attempts[e.Attempt].start(e.CoreWait)
 	case core.Deliver:
@@ -239,21 +239,21 @@ func (a *Agent) carryOutAtGateway(e core.GatewayEffect) {
 	case core.Connect:
 		a.connect(e)
 	case core.Disconnect:
-		a.gateways[e.Gateway].disconnect()
+		a.conns[e.Conn].disconnect()
 	case core.Claim:
 		a.claim(e)
 	case core.Release:
 		a.attempts[e.Attempt].release()
 	case core.Decline:
-		a.gateways[e.Gateway].decline(e.Call)
+		a.conns[e.Conn].decline(e.Call)
 	case core.Lend:
-		a.gateways[e.Gateway].sendCount(callwire.KindLend, e.Credits)
+		a.conns[e.Conn].sendCount(callwire.KindLend, e.Credits)
 	case core.TellNode:
-		a.gateways[e.Gateway].tellNode(e.Busy)
+		a.conns[e.Conn].tellNode(e.Busy)
 	case core.TellStalled:
 		a.attempts[e.Attempt].tellStalled(e.Stalls)
 	case core.TakeBack:
-		a.gateways[e.Gateway].sendCount(callwire.KindTakeBack, e.Credits)
+		a.conns[e.Conn].sendCount(callwire.KindTakeBack, e.Credits)
 	case core.Cancel:
 		a.attempts[e.Attempt].cancelCall(errUnwanted)
 	case core.Cut:
@@ -267,7 +267,7 @@ func (a *Agent) carryOutAtGateway(e core.GatewayEffect) {
 func (a *Agent) audit() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	seen := core.Audit{Gateways: slices.Collect(maps.Keys(a.gateways)), FunctionEnd: a.function.how()}
+	seen := core.Audit{Conns: slices.Collect(maps.Keys(a.conns)), FunctionEnd: a.function.how()}
 	for n, at := range a.attempts {
 		if !at.waiting {
 			seen.Calls = append(seen.Calls, n)

@@ -69,8 +69,8 @@ func (w *answer) WriteHead(h adapter.Head) error {
 func (w *answer) sendHead() {
 	w.stamp()
 	if !w.at.lost.Load() {
-		conn := w.at.gateway.conn
-		conn.Commit(w.head.Append(conn.Begin(), w.at.wire))
+		frames := w.at.conn.frames
+		frames.Commit(w.head.Append(frames.Begin(), w.at.wire))
 	}
 }
 

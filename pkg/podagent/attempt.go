@@ -26,9 +26,9 @@ var (
 // attempt is the work on one call: its claim, if a ticket led to it, and its run. The agent's
 // lock guards the claim; the fields of the run do not change once it has started.
 type attempt struct {
-	agent   *Agent
-	number  core.Attempt
-	gateway *gateway
+	agent  *Agent
+	number core.Attempt
+	conn   *gatewayConn
 	// wire is the call's number on the connection.
 	wire uint32
 	id   invocation.ID
@@ -73,7 +73,7 @@ func (at *attempt) receive(message *callwire.Call, since time.Time) {
 	if message.Whole {
 		return
 	}
-	body := callwire.NewInflow(at.gateway.conn, at.wire)
+	body := callwire.NewInflow(at.conn.frames, at.wire)
 	at.body, at.call.Body = body, &requestBody{body, at.call.Trailer}
 	at.unwatch = at.whenOver(func(why error) { body.End(why, nil) })
 }
@@ -106,7 +106,7 @@ func (at *attempt) run(ctx context.Context) {
 	a.notify(ended)
 	at.cancel(nil)
 	runtime.Gosched() // the answers of others that are ready go out with this one
-	at.gateway.conn.Flush()
+	at.conn.frames.Flush()
 }
 
 // endBody lets nothing of the request in any more.
@@ -130,10 +130,10 @@ func (at *attempt) deliver(e core.Deliver) {
 		at.cancel(at.answer.err)
 	}
 	if !at.lost.Load() {
-		conn := at.gateway.conn
-		conn.CommitLater(at.answer.appendLast(conn.Begin(), at.wire, e.Keeps))
+		frames := at.conn.frames
+		frames.CommitLater(at.answer.appendLast(frames.Begin(), at.wire, e.Keeps))
 		if at.waiting {
-			conn.FlushLater()
+			frames.FlushLater()
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (at *attempt) tellStalled(stalls bool) {
 	if stalls {
 		waited = max(1, at.waitedForCore())
 	}
-	at.gateway.send(func(b []byte) []byte { return callwire.AppendStalled(b, at.wire, waited) })
+	at.conn.send(func(b []byte) []byte { return callwire.AppendStalled(b, at.wire, waited) })
 }
 
 // waitedForCore is for how long a call by a loan has waited for a core, here and at the instances
@@ -158,7 +158,7 @@ func (at *attempt) release() {
 		at.cancel(errReleased)
 	}
 	r := callwire.Release{Reason: errReleased.Error()}
-	at.gateway.send(func(b []byte) []byte { return r.Append(b, at.wire) })
+	at.conn.send(func(b []byte) []byte { return r.Append(b, at.wire) })
 }
 
 // cancelCall ends the call early, if it has begun.
@@ -171,7 +171,7 @@ func (at *attempt) cancelCall(why error) {
 // forget lets later frames of the attempt mean nothing. The caller holds the agent's lock.
 func (at *attempt) forget() {
 	delete(at.agent.attempts, at.number)
-	delete(at.gateway.calls, at.wire)
+	delete(at.conn.calls, at.wire)
 }
 
 // gatewayLost ends what comes from the gateway and goes there. The call goes on.
@@ -190,7 +190,7 @@ func (at *attempt) outflow() *callwire.Outflow {
 	if out := at.out.Load(); out != nil {
 		return out
 	}
-	out := callwire.NewOutflow(at.gateway.conn, at.wire)
+	out := callwire.NewOutflow(at.conn.frames, at.wire)
 	at.out.Store(out)
 	// A slow client must not hold a call that has ended.
 	at.whenOver(out.End)

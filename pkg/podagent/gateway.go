@@ -30,20 +30,20 @@ var (
 	errGatewayLost = errors.New("podagent: the gateway of the call is lost")
 )
 
-// gateway is a connection to a gateway, or the attempt to make one. One goroutine reads. It never
+// gatewayConn is a connection to a gateway, or the attempt to make one. One goroutine reads. It never
 // writes, and it holds the agent's lock only for moments, so that no two readers wait for each
 // other.
-type gateway struct {
+type gatewayConn struct {
 	agent  *Agent
-	number core.Gateway
+	number core.Conn
 	addr   string
 	// stop ends the attempt to connect.
 	stop context.CancelFunc
 
 	// The agent's lock guards everything below.
 
-	// conn is nil until the gateway has said welcome, and resume is what it said then.
-	conn   *callwire.Conn
+	// frames is nil until the gateway has said welcome, and resume is what it said then.
+	frames *callwire.Conn
 	resume [16]byte
 	// calls are the claims and calls of the connection, by their numbers. claimed is the number
 	// of the last Claim, and seen that of the last Call by a credit.
@@ -63,8 +63,8 @@ type resumable struct {
 // connect dials a gateway. The connection outlives the context of Run. The caller holds the lock.
 func (a *Agent) connect(e core.Connect) {
 	ctx, stop := context.WithTimeout(context.Background(), connectTimeout)
-	g := &gateway{agent: a, number: e.Gateway, addr: e.Addr, stop: stop, calls: make(map[uint32]*attempt)}
-	a.gateways[e.Gateway] = g
+	cn := &gatewayConn{agent: a, number: e.Conn, addr: e.Addr, stop: stop, calls: make(map[uint32]*attempt)}
+	a.conns[e.Conn] = cn
 	hello := callwire.Hello{
 		CID: a.identity.cid, ProtocolMin: wire.AgentProtocols.Min, ProtocolMax: wire.AgentProtocols.Max,
 		Features: wire.AgentProtocols.Features, Release: buildinfo.Version,
@@ -74,22 +74,22 @@ func (a *Agent) connect(e core.Connect) {
 	}
 	a.tasks.Go(func() {
 		defer stop()
-		a.gatewayOver(g, g.run(ctx, hello))
+		a.connOver(cn, cn.run(ctx, hello))
 	})
 }
 
 // disconnect closes a connection, or ends the attempt to make one. The caller holds the lock.
-func (g *gateway) disconnect() {
-	g.closing = true
-	g.stop()
-	if conn := g.conn; conn != nil {
-		g.agent.tasks.Go(func() { conn.CloseWrite(closeTimeout) })
+func (cn *gatewayConn) disconnect() {
+	cn.closing = true
+	cn.stop()
+	if frames := cn.frames; frames != nil {
+		cn.agent.tasks.Go(func() { frames.CloseWrite(closeTimeout) })
 	}
 }
 
 // run makes the connection and serves it until it ends.
-func (g *gateway) run(ctx context.Context, hello callwire.Hello) error {
-	to, err := g.agent.dialGateway(ctx, g.addr)
+func (cn *gatewayConn) run(ctx context.Context, hello callwire.Hello) error {
+	to, err := cn.agent.dialGateway(ctx, cn.addr)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (g *gateway) run(ctx context.Context, hello callwire.Hello) error {
 	if err != nil {
 		return err
 	}
-	if !g.opened(conn, welcome) {
+	if !cn.opened(conn, welcome) {
 		return callwire.ErrClosed
 	}
 	for {
@@ -107,7 +107,7 @@ func (g *gateway) run(ctx context.Context, hello callwire.Hello) error {
 		if err != nil {
 			return err
 		}
-		if err := g.onFrame(f); err != nil {
+		if err := cn.onFrame(f); err != nil {
 			return err
 		}
 	}
@@ -137,41 +137,41 @@ func greet(ctx context.Context, conn *callwire.Conn, hello callwire.Hello) (call
 }
 
 // opened reports the connection to the core, unless the agent has closed it meanwhile.
-func (g *gateway) opened(conn *callwire.Conn, w callwire.Welcome) bool {
-	a := g.agent
+func (cn *gatewayConn) opened(conn *callwire.Conn, w callwire.Welcome) bool {
+	a := cn.agent
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if g.closing {
+	if cn.closing {
 		return false
 	}
-	g.conn, g.resume = conn, w.Resume
-	delete(a.resumables, g.addr)
-	a.step(core.GatewayOpened{Gateway: g.number}, nil)
+	cn.frames, cn.resume = conn, w.Resume
+	delete(a.resumables, cn.addr)
+	a.step(core.ConnOpened{Conn: cn.number}, nil)
 	return true
 }
 
-// gatewayOver reports the end of a connection to the core, and ends what the gateway would have
+// connOver reports the end of a connection to the core, and ends what the gateway would have
 // sent and taken of its calls.
-func (a *Agent) gatewayOver(g *gateway, why error) {
+func (a *Agent) connOver(cn *gatewayConn, why error) {
 	a.mu.Lock()
-	left := g.calls
-	g.calls = nil
+	left := cn.calls
+	cn.calls = nil
 	for _, at := range left {
 		if !at.granted() {
 			delete(a.attempts, at.number)
 		}
 	}
-	delete(a.gateways, g.number)
-	if g.conn != nil && !g.closing {
+	delete(a.conns, cn.number)
+	if cn.frames != nil && !cn.closing {
 		now := time.Now()
 		maps.DeleteFunc(a.resumables, func(_ string, r resumable) bool { return !now.Before(r.until) })
-		a.resumables[g.addr] = resumable{token: g.resume, seen: g.seen, until: now.Add(resumableFor)}
+		a.resumables[cn.addr] = resumable{token: cn.resume, seen: cn.seen, until: now.Add(resumableFor)}
 	}
-	closing := g.closing
-	a.step(core.GatewayLost{Gateway: g.number}, nil)
+	closing := cn.closing
+	a.step(core.ConnLost{Conn: cn.number}, nil)
 	a.mu.Unlock()
 	if !closing {
-		a.deps.Log.Warn("a gateway is lost or cannot be reached", "addr", g.addr, "calls", len(left), "err", why)
+		a.deps.Log.Warn("a gateway is lost or cannot be reached", "addr", cn.addr, "calls", len(left), "err", why)
 	}
 	for _, at := range left {
 		at.gatewayLost()
@@ -179,20 +179,20 @@ func (a *Agent) gatewayOver(g *gateway, why error) {
 }
 
 // onFrame handles a frame of the gateway. An error ends the connection.
-func (g *gateway) onFrame(f callwire.Frame) error {
+func (cn *gatewayConn) onFrame(f callwire.Frame) error {
 	switch f.Kind {
 	case callwire.KindCall:
-		return g.onCall(f)
+		return cn.onCall(f)
 	case callwire.KindReturn:
 		n, err := callwire.ParseCount(f)
 		if err == nil {
-			g.agent.notify(core.Returned{Gateway: g.number, Credits: int(n)})
+			cn.agent.notify(core.Returned{Conn: cn.number, Credits: int(n)})
 		}
 		return err
 	case callwire.KindRefused:
-		return g.onRefused(f)
+		return cn.onRefused(f)
 	case callwire.KindBody, callwire.KindEnd, callwire.KindWindow, callwire.KindCancel, callwire.KindGiveUp:
-		at, err := g.running(f.Call)
+		at, err := cn.running(f.Call)
 		if at == nil || err != nil {
 			return err
 		}
@@ -203,10 +203,10 @@ func (g *gateway) onFrame(f callwire.Frame) error {
 
 // running is a call that runs. It is nil if the call has ended, or its claim was given up, which
 // the gateway may not have known.
-func (g *gateway) running(number uint32) (*attempt, error) {
-	g.agent.mu.Lock()
-	defer g.agent.mu.Unlock()
-	at := g.calls[number]
+func (cn *gatewayConn) running(number uint32) (*attempt, error) {
+	cn.agent.mu.Lock()
+	defer cn.agent.mu.Unlock()
+	at := cn.calls[number]
 	if at != nil && !at.granted() {
 		return nil, fmt.Errorf("%w: a frame of a call came before the call", callwire.ErrFrame)
 	}
@@ -214,16 +214,16 @@ func (g *gateway) running(number uint32) (*attempt, error) {
 }
 
 // onCall takes a call that was claimed, or one by a credit.
-func (g *gateway) onCall(f callwire.Frame) error {
+func (cn *gatewayConn) onCall(f callwire.Frame) error {
 	message, err := callwire.ParseCall(f)
 	if err != nil {
 		return err
 	}
-	a := g.agent
+	a := cn.agent
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !callwire.ByGateway(f.Call) {
-		at := g.calls[f.Call]
+		at := cn.calls[f.Call]
 		switch {
 		case at == nil: // the release of the claim is on its way
 			return nil
@@ -234,14 +234,14 @@ func (g *gateway) onCall(f callwire.Frame) error {
 		a.step(core.Granted{Attempt: at.number}, nil)
 		return nil
 	}
-	if f.Call <= g.seen {
+	if f.Call <= cn.seen {
 		return fmt.Errorf("%w: the numbers of calls do not rise", callwire.ErrFrame)
 	}
-	g.seen = f.Call
-	at := &attempt{agent: a, gateway: g, wire: f.Call, id: message.Invocation}
+	cn.seen = f.Call
+	at := &attempt{agent: a, conn: cn, wire: f.Call, id: message.Invocation}
 	at.receive(&message, time.Now())
 	a.arrived = at
-	a.step(core.Called{Gateway: g.number, Call: f.Call, ID: message.Invocation, Remaining: message.Remaining}, nil)
+	a.step(core.Called{Conn: cn.number, Call: f.Call, ID: message.Invocation, Remaining: message.Remaining}, nil)
 	a.arrived = nil
 	if at.number == 0 { // it was declined
 		at.cancel(nil)
@@ -249,14 +249,14 @@ func (g *gateway) onCall(f callwire.Frame) error {
 	return nil
 }
 
-func (g *gateway) onRefused(f callwire.Frame) error {
+func (cn *gatewayConn) onRefused(f callwire.Frame) error {
 	if _, err := callwire.ParseRefused(f); err != nil {
 		return err
 	}
-	a := g.agent
+	a := cn.agent
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := g.calls[f.Call]
+	at := cn.calls[f.Call]
 	switch {
 	case at == nil:
 		return nil
@@ -270,25 +270,25 @@ func (g *gateway) onRefused(f callwire.Frame) error {
 
 // send appends frames and lets another goroutine write them. The caller holds the agent's lock,
 // which the reader needs, so it must not write itself.
-func (g *gateway) send(frames func([]byte) []byte) {
-	if g == nil || g.conn == nil {
+func (cn *gatewayConn) send(add func([]byte) []byte) {
+	if cn == nil || cn.frames == nil {
 		return
 	}
-	g.conn.CommitLater(frames(g.conn.Begin()))
-	g.conn.FlushLater()
+	cn.frames.CommitLater(add(cn.frames.Begin()))
+	cn.frames.FlushLater()
 }
 
-func (g *gateway) sendCount(kind callwire.Kind, n int) {
-	g.send(func(b []byte) []byte { return callwire.AppendCount(b, kind, 0, uint32(n)) })
+func (cn *gatewayConn) sendCount(kind callwire.Kind, n int) {
+	cn.send(func(b []byte) []byte { return callwire.AppendCount(b, kind, 0, uint32(n)) })
 }
 
-func (g *gateway) tellNode(busy bool) {
-	g.send(func(b []byte) []byte { return callwire.AppendNode(b, busy) })
+func (cn *gatewayConn) tellNode(busy bool) {
+	cn.send(func(b []byte) []byte { return callwire.AppendNode(b, busy) })
 }
 
 // decline releases a call by a credit that the agent has taken back.
-func (g *gateway) decline(call uint32) {
-	g.send((func(b []byte) []byte {
+func (cn *gatewayConn) decline(call uint32) {
+	cn.send((func(b []byte) []byte {
 		r := callwire.Release{Reason: "the instance has taken the place back", NoCredit: true}
 		return r.Append(b, call)
 	}))
@@ -296,16 +296,16 @@ func (g *gateway) decline(call uint32) {
 
 // claim sends a claim. The caller holds the agent's lock.
 func (a *Agent) claim(e core.Claim) {
-	g := a.gateways[e.Gateway]
-	if g.claimed == 0 {
-		g.claimed = 1
+	cn := a.conns[e.Conn]
+	if cn.claimed == 0 {
+		cn.claimed = 1
 	} else {
-		g.claimed += 2
+		cn.claimed += 2
 	}
-	at := &attempt{agent: a, number: e.Attempt, gateway: g, wire: g.claimed, id: e.Ticket.ID, claimedAt: time.Now()}
-	a.attempts[e.Attempt], g.calls[at.wire] = at, at
+	at := &attempt{agent: a, number: e.Attempt, conn: cn, wire: cn.claimed, id: e.Ticket.ID, claimedAt: time.Now()}
+	a.attempts[e.Attempt], cn.calls[at.wire] = at, at
 	claim := callwire.Claim{Invocation: e.Ticket.ID, Token: e.Ticket.Token}
-	g.send(func(b []byte) []byte { return callwire.AppendClaim(b, at.wire, claim) })
+	cn.send(func(b []byte) []byte { return callwire.AppendClaim(b, at.wire, claim) })
 }
 
 // bodyEnd is what follows the parts of a request's body.

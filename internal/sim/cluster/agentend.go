@@ -16,7 +16,7 @@ type agentEnd struct {
 	in          *instance
 	core        *agent.Core
 	session     agent.Session
-	connections map[agent.Gateway]*connection
+	connections map[agent.Conn]*connection
 	// calls are those that were granted or have begun, by attempt, and coming is the one that
 	// comes by a loan in this step.
 	calls  map[agent.Attempt]*call
@@ -30,7 +30,7 @@ type agentEnd struct {
 func newAgentEnd(l *lending, in *instance) *agentEnd {
 	class := in.function.class
 	return &agentEnd{
-		lending: l, in: in, connections: make(map[agent.Gateway]*connection), calls: make(map[agent.Attempt]*call),
+		lending: l, in: in, connections: make(map[agent.Conn]*connection), calls: make(map[agent.Attempt]*call),
 		core: agent.New(agent.Params{
 			Concurrency: class.Concurrency, BackoffAfter: class.BackoffAfter, IdleTimeout: class.IdleTimeout, Jitter: in.jitter,
 		}),
@@ -90,18 +90,18 @@ func (a *agentEnd) execute(e agent.Effect) {
 	case agent.Connect:
 		a.connect(e)
 	case agent.Disconnect:
-		n := a.connections[e.Gateway]
-		delete(a.connections, e.Gateway)
+		n := a.connections[e.Conn]
+		delete(a.connections, e.Conn)
 		a.send(func() {
 			n.closed()
-			a.send(func() { a.feed(agent.GatewayLost(e)) })
+			a.send(func() { a.feed(agent.ConnLost(e)) })
 		})
 	case agent.Claim:
-		n := a.connections[e.Gateway]
+		n := a.connections[e.Conn]
 		a.send(func() { n.claim(e) })
 	case agent.Accept:
 		a.calls[e.Attempt] = a.coming
-		delete(a.connections[e.Gateway].handed, e.Call)
+		delete(a.connections[e.Conn].handed, e.Call)
 	case agent.Start:
 		a.start(e)
 	case agent.Deliver:
@@ -109,16 +109,16 @@ func (a *agentEnd) execute(e agent.Effect) {
 		delete(a.calls, e.Attempt)
 		a.send(func() { c.place.by.delivered(c, e.Keeps) })
 	case agent.Decline:
-		n := a.connections[e.Gateway]
+		n := a.connections[e.Conn]
 		a.send(func() { n.declined(e.Call) })
 	case agent.Lend:
-		n := a.connections[e.Gateway]
+		n := a.connections[e.Conn]
 		a.send(func() { n.lend(e.Credits) })
 	case agent.TellNode:
-		n := a.connections[e.Gateway]
+		n := a.connections[e.Conn]
 		a.send(func() { n.SetBusy(n.lender, e.Busy) })
 	case agent.TakeBack:
-		n := a.connections[e.Gateway]
+		n := a.connections[e.Conn]
 		a.send(func() { n.lend(-e.Credits) })
 	case agent.WakeAt:
 		a.wake = max(a.now, e.Time.Sub(epoch))
@@ -160,9 +160,9 @@ func (a *agentEnd) tellScheduler(m agent.Message) {
 
 // connect connects to a gateway.
 func (a *agentEnd) connect(e agent.Connect) {
-	n := newConnection(a.byName[e.Addr].poolOf(a.in.function), a.in, e.Gateway)
-	a.connections[e.Gateway] = n
-	a.send(func() { a.send(func() { a.feed(agent.GatewayOpened{Gateway: e.Gateway}) }) })
+	n := newConnection(a.byName[e.Addr].poolOf(a.in.function), a.in, e.Conn)
+	a.connections[e.Conn] = n
+	a.send(func() { a.send(func() { a.feed(agent.ConnOpened{Conn: e.Conn}) }) })
 }
 
 // start begins a call.

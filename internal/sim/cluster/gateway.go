@@ -184,7 +184,7 @@ type connection struct {
 	*pool
 	in *instance
 	// number is its name at the instance.
-	number agent.Gateway
+	number agent.Conn
 	lender *gateway.Lender[*connection]
 	// handed are the calls by loans that the instance has not begun, and last is the number of
 	// the last one.
@@ -192,7 +192,7 @@ type connection struct {
 	last   uint32
 }
 
-func newConnection(p *pool, in *instance, number agent.Gateway) *connection {
+func newConnection(p *pool, in *instance, number agent.Conn) *connection {
 	c := &connection{pool: p, in: in, number: number, handed: make(map[uint32]*call)}
 	c.lender = gateway.NewLender(in.cid, c)
 	return c
@@ -206,7 +206,7 @@ func (n *connection) hand(c *call) {
 	n.of.result.Gateways.ByLoan++
 	n.last++
 	n.handed[n.last] = c
-	called := agent.Called{Gateway: n.number, Call: n.last, ID: c.id}
+	called := agent.Called{Conn: n.number, Call: n.last, ID: c.id}
 	n.of.send(func() { n.in.agent.called(n, called) })
 }
 

@@ -17,8 +17,8 @@ const auditEvery = 5 * time.Second
 type Audit struct {
 	// Calls are the attempts whose claim was sent and not answered, and the calls that run.
 	Calls []Attempt
-	// Gateways are the connections to gateways, and the attempts to make them.
-	Gateways []Gateway
+	// Conns are the connections to gateways, and the attempts to make them.
+	Conns []Conn
 	// Session is the one with a connection attempt or stream; 0 for none.
 	Session Session
 	// FunctionEnd says how the function has ended; empty if it has not.
@@ -27,9 +27,9 @@ type Audit struct {
 
 // audits remembers what the last audit found.
 type audits struct {
-	dueAt    time.Time // when the next one is due
-	calls    reconcile.Level[Attempt]
-	gateways reconcile.Level[Gateway]
+	dueAt time.Time // when the next one is due
+	calls reconcile.Level[Attempt]
+	conns reconcile.Level[Conn]
 	// absent is the session that the last audit did not find; 0 if it found it.
 	absent Session
 }
@@ -56,7 +56,7 @@ func (a *audits) nextAt(calls int) time.Time {
 // finds may belong to an event on its way. The end of the function is final, so one audit is
 // enough for it.
 func (e Audit) apply(c *Core, now time.Time) {
-	c.auditGateways(now, e)
+	c.auditConns(now, e)
 	c.auditCalls(now, e)
 	session := Session(0)
 	if c.link.phase != linkDown {
@@ -75,16 +75,16 @@ func (e Audit) apply(c *Core, now time.Time) {
 	}
 }
 
-func (c *Core) auditGateways(now time.Time, e Audit) {
-	recorded := make(reconcile.Set[Gateway], len(c.gateways.conns))
-	for n, g := range c.gateways.conns {
-		if g.phase != gatewayPausing {
+func (c *Core) auditConns(now time.Time, e Audit) {
+	recorded := make(reconcile.Set[Conn], len(c.conns.all))
+	for n, cn := range c.conns.all {
+		if cn.phase != connPausing {
 			recorded.Add(n)
 		}
 	}
-	differ := c.audits.gateways.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Gateways...)))
+	differ := c.audits.conns.Look(reconcile.Compare(recorded, reconcile.SetOf(e.Conns...)))
 	for _, n := range slices.Sorted(maps.Keys(differ.Gone)) {
-		GatewayLost{n}.apply(c, now)
+		ConnLost{n}.apply(c, now)
 	}
 	for _, n := range slices.Sorted(maps.Keys(differ.Unknown)) {
 		c.emit(Disconnect{n})

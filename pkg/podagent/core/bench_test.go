@@ -10,7 +10,7 @@ func BenchmarkCall(b *testing.B) {
 	p := params()
 	p.Concurrency = 32
 	c, now := New(p), time.Unix(1_000_000, 0)
-	for _, e := range []Event{Begin{}, Opened{1}, Received{1, Welcome{1}}, FunctionReady{}, Received{1, ticket('a')}, GatewayOpened{1}, Refused{1}} {
+	for _, e := range []Event{Begin{}, Opened{1}, Received{1, Welcome{1}}, FunctionReady{}, Received{1, ticket('a')}, ConnOpened{1}, Refused{1}} {
 		c.Step(now, e)
 	}
 	b.ReportAllocs()
@@ -31,7 +31,7 @@ func BenchmarkCallByLoan(b *testing.B) {
 	c, now := New(p), time.Unix(1_000_000, 0)
 	for _, e := range []Event{
 		Begin{}, Opened{1}, Received{1, Welcome{1}}, FunctionReady{}, Received{1, lent('a')},
-		GatewayOpened{1}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete},
+		ConnOpened{1}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete},
 	} {
 		c.Step(now, e)
 	}
@@ -40,7 +40,7 @@ func BenchmarkCallByLoan(b *testing.B) {
 	for b.Loop() {
 		n++
 		now = now.Add(time.Microsecond)
-		c.Step(now, Called{Gateway: 1, Call: uint32(2 * n)})
+		c.Step(now, Called{Conn: 1, Call: uint32(2 * n)})
 		c.Step(now, CallEnded{Attempt: n, Outcome: Complete})
 	}
 }

@@ -39,9 +39,9 @@ const (
 )
 
 type attempt struct {
-	phase   attemptPhase
-	id      invocation.ID
-	gateway Gateway
+	phase attemptPhase
+	id    invocation.ID
+	conn  Conn
 	// ticket is the call's; nil if it came by a loan.
 	ticket *invocation.Ticket
 	// lent says that the ticket's place stays with the gateway, and byLoan that the call came
@@ -67,9 +67,9 @@ func (a *attempt) late(now time.Time) bool { return !a.beginBy.IsZero() && !now.
 func newCalls() calls { return calls{attempts: make(map[Attempt]*attempt)} }
 
 // addAttempt adds an attempt for a call of a gateway.
-func (cs *calls) addAttempt(id invocation.ID, g Gateway) (Attempt, *attempt) {
+func (cs *calls) addAttempt(id invocation.ID, to Conn) (Attempt, *attempt) {
 	cs.last++
-	a := &attempt{id: id, gateway: g}
+	a := &attempt{id: id, conn: to}
 	cs.attempts[cs.last] = a
 	return cs.last, a
 }
@@ -96,10 +96,10 @@ func (cs *calls) anyRuns() bool {
 }
 
 // at are the attempts of a connection, in order.
-func (cs *calls) at(g Gateway) []Attempt {
+func (cs *calls) at(to Conn) []Attempt {
 	var at []Attempt
 	for n, a := range cs.attempts {
-		if a.gateway == g {
+		if a.conn == to {
 			at = append(at, n)
 		}
 	}
@@ -138,7 +138,7 @@ func (cs *calls) nextClaimDeadline() time.Time {
 
 // free is how many calls the instance can take more: the places that neither run a call nor are
 // lent.
-func (c *Core) free() int { return c.params.Concurrency - c.calls.held() - c.gateways.idle }
+func (c *Core) free() int { return c.params.Concurrency - c.calls.held() - c.conns.idle }
 
 // The instance takes a ticket if it has room, and otherwise leaves it to the next instance.
 func (t Ticket) reply(c *Core, now time.Time) {
@@ -149,7 +149,7 @@ func (t Ticket) reply(c *Core, now time.Time) {
 	n, a := c.calls.addAttempt(t.Ticket.ID, 0)
 	a.lent, a.ticket = t.Lent, &t.Ticket
 	if t.Lent || !c.node.busy { // on a busy node it may be for the sake of calm ones
-		c.gateways.lends = t.Lent
+		c.conns.lends = t.Lent
 	}
 	beginCall(c, now, n, a)
 }
@@ -159,7 +159,7 @@ func (g Granted) apply(c *Core, now time.Time) {
 	if a == nil {
 		return
 	}
-	if at := c.gateways.conns[a.gateway]; at != nil {
+	if at := c.conns.all[a.conn]; at != nil {
 		at.granted = true
 	}
 	switch {
@@ -178,8 +178,8 @@ func (r Refused) apply(c *Core, now time.Time) {
 	}
 }
 
-// gatewayOfAttemptLost is the end of the connection that an attempt uses.
-func (c *Core) gatewayOfAttemptLost(now time.Time, n Attempt) {
+// connOfAttemptLost is the end of the connection that an attempt uses.
+func (c *Core) connOfAttemptLost(now time.Time, n Attempt) {
 	switch a := c.calls.attempts[n]; a.phase {
 	case claiming:
 		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
@@ -245,7 +245,7 @@ func (e CallEnded) apply(c *Core, now time.Time) {
 	c.calls.lastRan = now
 	wasLow := c.node.saidLow
 	c.endAttempt(now, e.Attempt)
-	keeps := c.leaveGateway(now, a, a.lent || a.byLoan)
+	keeps := c.leaveConn(now, a, a.lent || a.byLoan)
 	c.emit(Deliver{Attempt: e.Attempt, Keeps: keeps})
 	switch {
 	case !a.byLoan && keeps:
@@ -276,7 +276,7 @@ func (c *Core) endAttempt(now time.Time, n Attempt) {
 // giveBack ends an attempt that did not run, and asks for the next.
 func (c *Core) giveBack(now time.Time, n Attempt, a *attempt, done Done) {
 	c.endAttempt(now, n)
-	c.leaveGateway(now, a, false)
+	c.leaveConn(now, a, false)
 	done.CoreWait = invocation.ShortCoreWait(a.coreWait)
 	c.sendPull(now, 1, done)
 }
@@ -284,10 +284,10 @@ func (c *Core) giveBack(now time.Time, n Attempt, a *attempt, done Done) {
 // sendPull asks for tickets, and says what is lent. It sends nothing while the instance takes no
 // calls, nor while gateways share the places: a scheduler that answers ends that first.
 func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
-	if !c.life.takesCalls() || c.gateways.shared {
+	if !c.life.takesCalls() || c.conns.shared {
 		return
 	}
-	p := Pull{Credits: credits, Done: done, Loans: c.gateways.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.saidLow}
+	p := Pull{Credits: credits, Done: done, Loans: c.conns.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.saidLow}
 	switch {
 	case len(p.Loans) == 0:
 		c.idle.reported = false

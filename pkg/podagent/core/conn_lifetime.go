@@ -3,9 +3,9 @@ package core
 import "time"
 
 const (
-	// maxGateways is how many connections an agent keeps. Before it opens another one, it
+	// maxConns is how many connections an agent keeps. Before it opens another one, it
 	// closes the one that is unused for longest.
-	maxGateways = 64
+	maxConns = 64
 	// unusedFor is how long a connection without loans and calls stays open: a function that
 	// is called now and then does not pay for a handshake each time.
 	unusedFor = time.Minute
@@ -26,154 +26,154 @@ const (
 	maxReconnectPause = 250 * time.Millisecond
 )
 
-// gatewayAt is the connection to an address. If the agent has none, it makes one.
-func (c *Core) gatewayAt(now time.Time, addr string) (Gateway, *gatewayConn) {
-	if n, known := c.gateways.byAddr[addr]; known {
-		return n, c.gateways.conns[n]
+// connTo is the connection to an address. If the agent has none, it makes one.
+func (c *Core) connTo(now time.Time, addr string) (Conn, *conn) {
+	if n, known := c.conns.byAddr[addr]; known {
+		return n, c.conns.all[n]
 	}
-	if len(c.gateways.conns) >= maxGateways {
+	if len(c.conns.all) >= maxConns {
 		c.closeLongestUnused(now)
 	}
 	return c.connect(addr)
 }
 
 // connect dials a gateway.
-func (c *Core) connect(addr string) (Gateway, *gatewayConn) {
-	n, g := c.gateways.add(addr)
+func (c *Core) connect(addr string) (Conn, *conn) {
+	n, cn := c.conns.add(addr)
 	c.emit(Connect{n, addr})
-	return n, g
+	return n, cn
 }
 
 // disconnect closes a connection that nothing uses.
-func (c *Core) disconnect(n Gateway, g *gatewayConn) {
-	if c.gateways.byAddr[g.addr] == n {
-		delete(c.gateways.byAddr, g.addr)
+func (c *Core) disconnect(n Conn, cn *conn) {
+	if c.conns.byAddr[cn.addr] == n {
+		delete(c.conns.byAddr, cn.addr)
 	}
-	if g.phase == gatewayPausing {
-		delete(c.gateways.conns, n)
+	if cn.phase == connPausing {
+		delete(c.conns.all, n)
 		return
 	}
-	g.phase = gatewayClosing
+	cn.phase = connClosing
 	c.emit(Disconnect{n})
 }
 
 // closeLongestUnused makes room for another connection, if one is unused.
 func (c *Core) closeLongestUnused(now time.Time) {
-	var longest Gateway
-	for _, n := range c.gateways.numbers() {
-		g := c.gateways.conns[n]
-		if g.phase != gatewayOpen || !g.unused() || now.Sub(g.takenBack) < settleFor {
+	var longest Conn
+	for _, n := range c.conns.numbers() {
+		cn := c.conns.all[n]
+		if cn.phase != connOpen || !cn.unused() || now.Sub(cn.takenBack) < settleFor {
 			continue
 		}
-		if longest == 0 || g.unusedSince.Before(c.gateways.conns[longest].unusedSince) {
+		if longest == 0 || cn.unusedSince.Before(c.conns.all[longest].unusedSince) {
 			longest = n
 		}
 	}
 	if longest != 0 {
-		c.disconnect(longest, c.gateways.conns[longest])
+		c.disconnect(longest, c.conns.all[longest])
 	}
 }
 
-// gatewaysDue dials and closes the connections whose time has come.
-func (c *Core) gatewaysDue(now time.Time) {
-	if c.gateways.due.IsZero() || now.Before(c.gateways.due) {
+// connsDue dials and closes the connections whose time has come.
+func (c *Core) connsDue(now time.Time) {
+	if c.conns.due.IsZero() || now.Before(c.conns.due) {
 		return
 	}
-	c.gateways.due = time.Time{}
-	for _, n := range c.gateways.numbers() {
-		g := c.gateways.conns[n]
-		if k := c.dueBack(now, n, g); k > 0 {
+	c.conns.due = time.Time{}
+	for _, n := range c.conns.numbers() {
+		cn := c.conns.all[n]
+		if k := c.dueBack(now, n, cn); k > 0 {
 			c.sendPull(now, k)
 		}
 		switch {
-		case g.phase == gatewayPausing && !now.Before(g.dialAt):
-			g.phase = gatewayDialing
-			c.emit(Connect{n, g.addr})
-		case g.phase == gatewayPausing:
-			c.gateways.wakeAt(g.dialAt)
-		case g.phase != gatewayOpen || !g.unused():
-		case c.life.drained, g.retired:
-			c.disconnectSettled(now, n, g)
-		case c.gateways.shared && g.granted: // no scheduler could name it again
-			c.gateways.wakeAt(now.Add(unusedFor))
-		case !now.Before(g.unusedSince.Add(unusedFor)):
-			c.disconnect(n, g)
+		case cn.phase == connPausing && !now.Before(cn.dialAt):
+			cn.phase = connDialing
+			c.emit(Connect{n, cn.addr})
+		case cn.phase == connPausing:
+			c.conns.wakeAt(cn.dialAt)
+		case cn.phase != connOpen || !cn.unused():
+		case c.life.drained, cn.retired:
+			c.disconnectSettled(now, n, cn)
+		case c.conns.shared && cn.granted: // no scheduler could name it again
+			c.conns.wakeAt(now.Add(unusedFor))
+		case !now.Before(cn.unusedSince.Add(unusedFor)):
+			c.disconnect(n, cn)
 		default:
-			c.gateways.wakeAt(g.unusedSince.Add(unusedFor))
+			c.conns.wakeAt(cn.unusedSince.Add(unusedFor))
 		}
 	}
 }
 
 // disconnectSettled closes a connection that takes no calls any more, once those that crossed its
 // last TakeBack have come.
-func (c *Core) disconnectSettled(now time.Time, n Gateway, g *gatewayConn) {
-	if at := g.takenBack.Add(settleFor); now.Before(at) {
-		c.gateways.wakeAt(at)
+func (c *Core) disconnectSettled(now time.Time, n Conn, cn *conn) {
+	if at := cn.takenBack.Add(settleFor); now.Before(at) {
+		c.conns.wakeAt(at)
 		return
 	}
-	c.disconnect(n, g)
+	c.disconnect(n, cn)
 }
 
-// closeGateways closes the connections of a drained instance.
-func (c *Core) closeGateways(now time.Time) {
-	for _, n := range c.gateways.numbers() {
-		switch g := c.gateways.conns[n]; g.phase {
-		case gatewayOpen:
-			c.disconnectSettled(now, n, g)
-		case gatewayDialing, gatewayPausing:
-			c.disconnect(n, g)
+// closeConns closes the connections of a drained instance.
+func (c *Core) closeConns(now time.Time) {
+	for _, n := range c.conns.numbers() {
+		switch cn := c.conns.all[n]; cn.phase {
+		case connOpen:
+			c.disconnectSettled(now, n, cn)
+		case connDialing, connPausing:
+			c.disconnect(n, cn)
 		}
 	}
 }
 
 // apply sends the claims that have waited for the connection.
-func (e GatewayOpened) apply(c *Core, now time.Time) {
-	g := c.gateways.conns[e.Gateway]
-	if g == nil || g.phase != gatewayDialing {
+func (e ConnOpened) apply(c *Core, now time.Time) {
+	cn := c.conns.all[e.Conn]
+	if cn == nil || cn.phase != connDialing {
 		return
 	}
-	g.phase, g.reconnectUntil = gatewayOpen, time.Time{}
+	cn.phase, cn.reconnectUntil = connOpen, time.Time{}
 	if c.node.busy {
-		c.emit(TellNode{e.Gateway, true})
+		c.emit(TellNode{e.Conn, true})
 	}
-	for _, claim := range g.waiting {
+	for _, claim := range cn.waiting {
 		c.sendClaim(claim)
 	}
-	g.waiting = nil
-	c.gateways.observeUse(now, g)
+	cn.waiting = nil
+	c.conns.observeUse(now, cn)
 }
 
 // apply gives back the claims and the credits of a connection. Its calls go on: to
 // break one off would cost the instance, and what the function does may be of use even without
 // its answer.
-func (e GatewayLost) apply(c *Core, now time.Time) {
-	g := c.gateways.conns[e.Gateway]
-	if g == nil || g.phase == gatewayPausing {
+func (e ConnLost) apply(c *Core, now time.Time) {
+	cn := c.conns.all[e.Conn]
+	if cn == nil || cn.phase == connPausing {
 		return
 	}
-	delete(c.gateways.conns, e.Gateway)
-	if c.gateways.byAddr[g.addr] == e.Gateway {
-		delete(c.gateways.byAddr, g.addr)
+	delete(c.conns.all, e.Conn)
+	if c.conns.byAddr[cn.addr] == e.Conn {
+		delete(c.conns.byAddr, cn.addr)
 	}
-	c.gateways.idle -= g.idle
-	if g.idle > 0 || g.lent() > 0 {
-		c.sendPull(now, g.idle)
+	c.conns.idle -= cn.idle
+	if cn.idle > 0 || cn.lent() > 0 {
+		c.sendPull(now, cn.idle)
 	}
-	for _, n := range c.calls.at(e.Gateway) {
-		c.gatewayOfAttemptLost(now, n)
+	for _, n := range c.calls.at(e.Conn) {
+		c.connOfAttemptLost(now, n)
 	}
-	c.reconnect(now, g)
+	c.reconnect(now, cn)
 }
 
 // reconnect dials again after a connection with loans or calls broke, or could not be made yet.
-func (c *Core) reconnect(now time.Time, old *gatewayConn) {
-	if _, known := c.gateways.byAddr[old.addr]; known || c.life.draining {
+func (c *Core) reconnect(now time.Time, old *conn) {
+	if _, known := c.conns.byAddr[old.addr]; known || c.life.draining {
 		return
 	}
-	if old.phase == gatewayOpen {
+	if old.phase == connOpen {
 		if !old.unused() {
-			_, g := c.connect(old.addr)
-			g.reconnectUntil = now.Add(reconnectFor)
+			_, cn := c.connect(old.addr)
+			cn.reconnectUntil = now.Add(reconnectFor)
 		}
 		return
 	}
@@ -181,21 +181,21 @@ func (c *Core) reconnect(now time.Time, old *gatewayConn) {
 	if now.Add(pause).After(old.reconnectUntil) {
 		return
 	}
-	_, g := c.gateways.add(old.addr)
-	g.phase, g.reconnectUntil, g.pause, g.dialAt = gatewayPausing, old.reconnectUntil, pause, now.Add(pause)
-	c.gateways.wakeAt(g.dialAt)
+	_, cn := c.conns.add(old.addr)
+	cn.phase, cn.reconnectUntil, cn.pause, cn.dialAt = connPausing, old.reconnectUntil, pause, now.Add(pause)
+	c.conns.wakeAt(cn.dialAt)
 }
 
 // renewIfUsedUp retires a connection most of whose numbers are used up. Its calls run to their ends, and its
 // places go to the scheduler, whose next ticket of the gateway opens another connection. No gateway has
 // places before its first ticket, so a connection is retired only while a scheduler answers.
-func (c *Core) renewIfUsedUp(now time.Time, n Gateway, g *gatewayConn) {
-	if g.used < c.gateways.renewAfter || g.retired || c.life.draining || !c.link.established() {
+func (c *Core) renewIfUsedUp(now time.Time, n Conn, cn *conn) {
+	if cn.used < c.conns.renewAfter || cn.retired || c.life.draining || !c.link.established() {
 		return
 	}
-	g.retired = true
-	delete(c.gateways.byAddr, g.addr)
-	idle := g.idle
-	c.takeBack(now, n, g, idle)
+	cn.retired = true
+	delete(c.conns.byAddr, cn.addr)
+	idle := cn.idle
+	c.takeBack(now, n, cn, idle)
 	c.sendPull(now, idle)
 }

@@ -12,12 +12,12 @@ import (
 // pass it to and fro, and each call would cost a ticket.
 const surplusAfter = 2 * time.Millisecond
 
-// gateways are the connections to gateways, and the places that are lent by each.
-type gateways struct {
-	conns map[Gateway]*gatewayConn
+// conns are the connections to gateways, and the places that are lent by each.
+type conns struct {
+	all map[Conn]*conn
 	// byAddr are the connections that carry claims: all but those that close or are retired.
-	byAddr map[string]Gateway
-	last   Gateway
+	byAddr map[string]Conn
+	last   Conn
 	// renewAfter is the constant; tests change it.
 	renewAfter int
 	// idle is the sum of the idle credits of all connections. It is at most the number of free places, but for those that
@@ -34,20 +34,20 @@ type gateways struct {
 	lends bool
 }
 
-type gatewayPhase int
+type connPhase int
 
 const (
-	gatewayDialing gatewayPhase = iota
-	// gatewayPausing waits to dial again.
-	gatewayPausing
-	gatewayOpen
-	gatewayClosing
+	connDialing connPhase = iota
+	// connPausing waits to dial again.
+	connPausing
+	connOpen
+	connClosing
 )
 
-// gatewayConn is a connection to a gateway, or the attempt to make one.
-type gatewayConn struct {
+// conn is a connection to a gateway, or the attempt to make one.
+type conn struct {
 	addr  string
-	phase gatewayPhase
+	phase connPhase
 	// granted says that the gateway has granted a claim on this connection, so it knows the instance. A gateway that
 	// gives places back while no scheduler answers wants none: it drains, or the function has limits now.
 	granted bool
@@ -77,54 +77,54 @@ type gatewayConn struct {
 	dialAt         time.Time
 }
 
-func newGateways() gateways {
-	return gateways{conns: make(map[Gateway]*gatewayConn), byAddr: make(map[string]Gateway), renewAfter: renewAfter}
+func newConns() conns {
+	return conns{all: make(map[Conn]*conn), byAddr: make(map[string]Conn), renewAfter: renewAfter}
 }
 
 // lent is how many calls the instance takes from the gateway without a ticket.
-func (g *gatewayConn) lent() int {
-	if g.retired {
+func (cn *conn) lent() int {
+	if cn.retired {
 		return 0
 	}
-	return g.idle + g.loans - g.recalled
+	return cn.idle + cn.loans - cn.recalled
 }
 
-func (g *gatewayConn) unused() bool { return g.idle == 0 && g.users == 0 }
+func (cn *conn) unused() bool { return cn.idle == 0 && cn.users == 0 }
 
 // open is an open connection, or nil.
-func (gs *gateways) open(n Gateway) *gatewayConn {
-	if g := gs.conns[n]; g != nil && g.phase == gatewayOpen {
-		return g
+func (cs *conns) open(n Conn) *conn {
+	if cn := cs.all[n]; cn != nil && cn.phase == connOpen {
+		return cn
 	}
 	return nil
 }
 
 // add adds a connection to an address that has none.
-func (gs *gateways) add(addr string) (Gateway, *gatewayConn) {
-	gs.last++
-	g := &gatewayConn{addr: addr}
-	gs.conns[gs.last], gs.byAddr[addr] = g, gs.last
-	return gs.last, g
+func (cs *conns) add(addr string) (Conn, *conn) {
+	cs.last++
+	cn := &conn{addr: addr}
+	cs.all[cs.last], cs.byAddr[addr] = cn, cs.last
+	return cs.last, cn
 }
 
 // numbers are those of all connections, in order.
-func (gs *gateways) numbers() []Gateway { return slices.Sorted(maps.Keys(gs.conns)) }
+func (cs *conns) numbers() []Conn { return slices.Sorted(maps.Keys(cs.all)) }
 
 // lent is how many calls the instance takes from all gateways without a ticket.
-func (gs *gateways) lent() int {
+func (cs *conns) lent() int {
 	n := 0
-	for _, g := range gs.conns {
-		n += g.lent()
+	for _, cn := range cs.all {
+		n += cn.lent()
 	}
 	return n
 }
 
 // loans says what is lent, by the gateways' addresses in order; nil if nothing is.
-func (gs *gateways) loans() []Loan {
+func (cs *conns) loans() []Loan {
 	var loans []Loan
-	for _, g := range gs.conns {
-		if lent := g.lent(); lent > 0 {
-			loans = append(loans, Loan{Gateway: g.addr, Calls: lent})
+	for _, cn := range cs.all {
+		if lent := cn.lent(); lent > 0 {
+			loans = append(loans, Loan{Gateway: cn.addr, Calls: lent})
 		}
 	}
 	slices.SortFunc(loans, func(a, b Loan) int { return strings.Compare(a.Gateway, b.Gateway) })
@@ -132,109 +132,109 @@ func (gs *gateways) loans() []Loan {
 }
 
 // lend adds n credits to a connection; a negative n takes some back.
-func (gs *gateways) lend(now time.Time, g *gatewayConn, n int) {
-	if g.idle == 0 {
-		g.idleSince = now
+func (cs *conns) lend(now time.Time, cn *conn, n int) {
+	if cn.idle == 0 {
+		cn.idleSince = now
 	}
-	g.idle += n
-	gs.idle += n
-	gs.observeUse(now, g)
+	cn.idle += n
+	cs.idle += n
+	cs.observeUse(now, cn)
 }
 
 // observeUse notes whether a connection is in use.
-func (gs *gateways) observeUse(now time.Time, g *gatewayConn) {
+func (cs *conns) observeUse(now time.Time, cn *conn) {
 	switch {
-	case !g.unused():
-		g.unusedSince = time.Time{}
-	case g.unusedSince.IsZero():
-		g.unusedSince = now
-		if g.retired {
-			gs.wakeAt(now.Add(settleFor))
+	case !cn.unused():
+		cn.unusedSince = time.Time{}
+	case cn.unusedSince.IsZero():
+		cn.unusedSince = now
+		if cn.retired {
+			cs.wakeAt(now.Add(settleFor))
 			return
 		}
-		gs.wakeAt(now.Add(unusedFor))
+		cs.wakeAt(now.Add(unusedFor))
 	}
 }
 
-func (gs *gateways) wakeAt(t time.Time) { gs.due = earliest(gs.due, t) }
+func (cs *conns) wakeAt(t time.Time) { cs.due = earliest(cs.due, t) }
 
 // apply takes credits that the gateway gives back, and pulls with them. What the gateway
 // gives back beyond its idle credits has crossed a TakeBack, so it was given back twice.
 func (e Returned) apply(c *Core, now time.Time) {
-	g := c.gateways.open(e.Gateway)
-	if g == nil {
+	cn := c.conns.open(e.Conn)
+	if cn == nil {
 		return
 	}
-	g.granted = g.granted && c.link.established()
-	n := min(e.Credits, g.idle)
+	cn.granted = cn.granted && c.link.established()
+	n := min(e.Credits, cn.idle)
 	if n > 0 {
-		c.gateways.lend(now, g, -n)
-		g.wentBack(n)
+		c.conns.lend(now, cn, -n)
+		cn.wentBack(n)
 		c.sendPull(now, n)
 	}
 	if excess := e.Credits - n; excess > 0 {
-		c.emit(Lend{e.Gateway, excess})
+		c.emit(Lend{e.Conn, excess})
 	}
 }
 
-// reply takes loans of a gateway back, as soon as dueBack and leaveGateway let them go. It
+// reply takes loans of a gateway back, as soon as dueBack and leaveConn let them go. It
 // answers with a Pull in any case, so that the scheduler knows what is left.
 func (r Recall) reply(c *Core, now time.Time) {
 	if !c.life.takesCalls() {
 		return
 	}
-	n := c.gateways.byAddr[r.Gateway]
-	g := c.gateways.open(n)
-	if g == nil {
+	n := c.conns.byAddr[r.Gateway]
+	cn := c.conns.open(n)
+	if cn == nil {
 		c.sendPull(now, 0)
 		return
 	}
-	if ends := now.Add(r.Term); g.recalled == 0 || ends.Before(g.termEnds) {
-		g.termEnds = ends
+	if ends := now.Add(r.Term); cn.recalled == 0 || ends.Before(cn.termEnds) {
+		cn.termEnds = ends
 	}
-	g.recalled = min(g.recalled+max(r.Calls, 0), g.idle+g.loans)
-	c.sendPull(now, c.dueBack(now, n, g))
+	cn.recalled = min(cn.recalled+max(r.Calls, 0), cn.idle+cn.loans)
+	c.sendPull(now, c.dueBack(now, n, cn))
 }
 
 // dueBack takes recalled places back that are idle, if it is time, and returns how many they are.
-func (c *Core) dueBack(now time.Time, number Gateway, g *gatewayConn) int {
-	n := min(g.recalled, g.idle)
-	if n == 0 || g.phase != gatewayOpen {
+func (c *Core) dueBack(now time.Time, number Conn, cn *conn) int {
+	n := min(cn.recalled, cn.idle)
+	if n == 0 || cn.phase != connOpen {
 		return 0
 	}
-	if at := g.backAt(); now.Before(at) {
-		c.gateways.wakeAt(at)
+	if at := cn.backAt(); now.Before(at) {
+		c.conns.wakeAt(at)
 		return 0
 	}
-	c.takeBack(now, number, g, n)
+	c.takeBack(now, number, cn, n)
 	return n
 }
 
 // backAt is when idle places go back that were recalled.
-func (g *gatewayConn) backAt() time.Time { return earliest(g.termEnds, g.idleSince.Add(surplusAfter)) }
+func (cn *conn) backAt() time.Time { return earliest(cn.termEnds, cn.idleSince.Add(surplusAfter)) }
 
 // wentBack counts n places that the scheduler has again against those that it recalled.
-func (g *gatewayConn) wentBack(n int) { g.recalled = max(0, g.recalled-n) }
+func (cn *conn) wentBack(n int) { cn.recalled = max(0, cn.recalled-n) }
 
 // takeBack takes n idle credits of a gateway back.
-func (c *Core) takeBack(now time.Time, number Gateway, g *gatewayConn, n int) {
+func (c *Core) takeBack(now time.Time, number Conn, cn *conn, n int) {
 	if n > 0 {
-		g.takenBack = now
-		c.gateways.lend(now, g, -n)
-		g.wentBack(n)
+		cn.takenBack = now
+		c.conns.lend(now, cn, -n)
+		cn.wentBack(n)
 		c.emit(TakeBack{number, n})
 	}
 }
 
 // takeAllBack takes all idle credits back, and returns how many they were.
 func (c *Core) takeAllBack(now time.Time) int {
-	all := c.gateways.idle
+	all := c.conns.idle
 	if all == 0 {
 		return 0
 	}
-	for _, n := range c.gateways.numbers() {
-		g := c.gateways.conns[n]
-		c.takeBack(now, n, g, g.idle)
+	for _, n := range c.conns.numbers() {
+		cn := c.conns.all[n]
+		c.takeBack(now, n, cn, cn.idle)
 	}
 	return all
 }
@@ -242,73 +242,73 @@ func (c *Core) takeAllBack(now time.Time) int {
 // apply starts a call that a gateway has handed over by a credit, or declines it if the
 // credit was taken back meanwhile.
 func (e Called) apply(c *Core, now time.Time) {
-	g := c.gateways.open(e.Gateway)
-	if g == nil {
+	cn := c.conns.open(e.Conn)
+	if cn == nil {
 		return
 	}
-	if g.used++; g.idle == 0 {
-		c.emit(Decline{e.Gateway, e.Call})
+	if cn.used++; cn.idle == 0 {
+		c.emit(Decline{e.Conn, e.Call})
 		return
 	}
 	c.noteCall(now)
-	n, a := c.calls.addAttempt(e.ID, e.Gateway)
+	n, a := c.calls.addAttempt(e.ID, e.Conn)
 	a.byLoan = true
 	if e.Remaining > 0 {
 		a.beginBy = now.Add(e.Remaining - e.Remaining/runShare)
 	}
-	g.loans++
-	g.users++
-	c.gateways.lend(now, g, -1)
-	c.emit(Accept{Attempt: n, Gateway: e.Gateway, Call: e.Call})
-	c.renewIfUsedUp(now, e.Gateway, g)
+	cn.loans++
+	cn.users++
+	c.conns.lend(now, cn, -1)
+	c.emit(Accept{Attempt: n, Conn: e.Conn, Call: e.Call})
+	c.renewIfUsedUp(now, e.Conn, cn)
 	beginCall(c, now, n, a)
 }
 
-// leaveGateway ends the use of a connection by an attempt. Whether the attempt's place stays
+// leaveConn ends the use of a connection by an attempt. Whether the attempt's place stays
 // with the gateway, if wanted, is the result.
-func (c *Core) leaveGateway(now time.Time, a *attempt, wanted bool) (keeps bool) {
-	g := c.gateways.conns[a.gateway]
-	if g == nil {
+func (c *Core) leaveConn(now time.Time, a *attempt, wanted bool) (keeps bool) {
+	cn := c.conns.all[a.conn]
+	if cn == nil {
 		return false
 	}
-	g.users--
+	cn.users--
 	if a.byLoan {
-		g.loans--
+		cn.loans--
 	}
-	keeps = wanted && g.phase == gatewayOpen && !g.retired && !c.life.draining && (g.recalled == 0 || now.Before(g.termEnds))
+	keeps = wanted && cn.phase == connOpen && !cn.retired && !c.life.draining && (cn.recalled == 0 || now.Before(cn.termEnds))
 	switch {
 	case keeps:
-		c.gateways.lend(now, g, 1)
-		if g.recalled > 0 {
-			c.gateways.wakeAt(g.backAt())
+		c.conns.lend(now, cn, 1)
+		if cn.recalled > 0 {
+			c.conns.wakeAt(cn.backAt())
 		}
 	case wanted:
-		g.wentBack(1)
+		cn.wentBack(1)
 	}
-	c.gateways.observeUse(now, g)
+	c.conns.observeUse(now, cn)
 	return keeps
 }
 
 // claimAt claims a call at its gateway, as soon as there is a connection.
 func (c *Core) claimAt(now time.Time, n Attempt, a *attempt) {
-	number, g := c.gatewayAt(now, a.ticket.Gateway)
-	a.gateway = number
-	g.users++
-	c.gateways.observeUse(now, g)
-	claim := Claim{Attempt: n, Gateway: number, Ticket: *a.ticket}
-	if g.phase == gatewayOpen {
+	number, cn := c.connTo(now, a.ticket.Gateway)
+	a.conn = number
+	cn.users++
+	c.conns.observeUse(now, cn)
+	claim := Claim{Attempt: n, Conn: number, Ticket: *a.ticket}
+	if cn.phase == connOpen {
 		c.sendClaim(claim)
-		c.renewIfUsedUp(now, number, g)
+		c.renewIfUsedUp(now, number, cn)
 		return
 	}
-	g.waiting = append(g.waiting, claim)
+	cn.waiting = append(cn.waiting, claim)
 }
 
 // sendClaim sends a claim unless it was given up meanwhile.
 func (c *Core) sendClaim(claim Claim) {
 	if a := c.calls.inPhase(claiming, claim.Attempt); a != nil {
 		a.sent = true
-		c.gateways.conns[claim.Gateway].used++
+		c.conns.all[claim.Conn].used++
 		c.emit(claim)
 	}
 }

@@ -42,16 +42,16 @@ func (p Params) Validate() error {
 
 // Core is the state of one agent.
 type Core struct {
-	params   Params
-	link     link
-	calls    calls
-	gateways gateways
-	node     node
-	idle     idleness
-	life     lifecycle
-	startup  startup
-	counts   Report
-	audits   audits
+	params  Params
+	link    link
+	calls   calls
+	conns   conns
+	node    node
+	idle    idleness
+	life    lifecycle
+	startup startup
+	counts  Report
+	audits  audits
 	// wake is the time of the last WakeAt; zero if it has come.
 	wake time.Time
 	out  []Effect
@@ -60,10 +60,10 @@ type Core struct {
 // New makes a Core of valid Params.
 func New(params Params) *Core {
 	return &Core{
-		params:   params,
-		link:     newLink(params),
-		calls:    newCalls(),
-		gateways: newGateways(),
+		params: params,
+		link:   newLink(params),
+		calls:  newCalls(),
+		conns:  newConns(),
 	}
 }
 
@@ -112,7 +112,7 @@ func (c *Core) due(now time.Time) {
 	nodeDue(c, now)
 	c.claimsDue(now)
 	c.idleDue(now)
-	c.gatewaysDue(now)
+	c.connsDue(now)
 	c.linkDue(now)
 	c.shareDue(now)
 	if c.audits.takeDue(now) {
@@ -126,7 +126,7 @@ func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.gateways.due, c.shareNext(),
+	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.conns.due, c.shareNext(),
 		c.audits.nextAt(c.calls.held()), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return

@@ -62,12 +62,12 @@ func (s *script) on(events ...Event) {
 				continue
 			case Connect:
 				if !s.byHand {
-					answers = append(answers, GatewayOpened{e.Gateway})
+					answers = append(answers, ConnOpened{e.Conn})
 					continue
 				}
 			case Disconnect:
 				if !s.byHand {
-					answers = append(answers, GatewayLost(e))
+					answers = append(answers, ConnLost(e))
 					continue
 				}
 			}
@@ -124,7 +124,7 @@ func effectText(e Effect) string {
 	case Claim:
 		return fmt.Sprintf("claim %d of %c", e.Attempt, e.Ticket.ID[0])
 	case Accept:
-		return fmt.Sprintf("accept %d for %d/%d", e.Attempt, e.Gateway, e.Call)
+		return fmt.Sprintf("accept %d for %d/%d", e.Attempt, e.Conn, e.Call)
 	case Start:
 		return fmt.Sprintf("start %d", e.Attempt)
 	case EndCore:
@@ -142,7 +142,7 @@ func effectText(e Effect) string {
 		}
 		return text
 	case Decline:
-		return fmt.Sprintf("decline %d/%d", e.Gateway, e.Call)
+		return fmt.Sprintf("decline %d/%d", e.Conn, e.Call)
 	case Draining:
 		return fmt.Sprintf("draining %d: %s", e.Reason, e.Detail)
 	}
@@ -241,7 +241,7 @@ func TestOneCall(t *testing.T) {
 	s.byHand = true
 	s.on(Received{1, Drain{Detail: "changed"}})
 	s.expect("draining 0: changed", "send 1 goodbye 0", "drained", "disconnect 1") // the result is on its way
-	s.on(GatewayLost{1})
+	s.on(ConnLost{1})
 	s.expect("hangup 1")
 	s.on(Lost{Session: 1, Cause: CauseClosed})
 	s.expect("end")
@@ -276,7 +276,7 @@ func TestACoreThatComesTooLate(t *testing.T) {
 		for after, begins := range map[time.Duration]bool{874 * time.Millisecond: true, 875 * time.Millisecond: false, time.Second: false} {
 			called++
 			n := Attempt(called + 1)
-			s.on(NodeMode{Busy: true, Ask: true}, Called{Gateway: 1, Call: uint32(2 * called), Remaining: time.Second})
+			s.on(NodeMode{Busy: true, Ask: true}, Called{Conn: 1, Call: uint32(2 * called), Remaining: time.Second})
 			s.done = nil
 			s.now = s.now.Add(after)
 			e := late(n)
@@ -296,7 +296,7 @@ func TestClaimsThatAreNotGranted(t *testing.T) {
 	s := ready(t, params())
 	s.on(Received{1, ticket('a')}, Refused{1})
 	s.expect("claim 1 of a", "send 1 pull 1 done a 0s")
-	s.on(Received{1, ticket('b')}, GatewayLost{1})
+	s.on(Received{1, ticket('b')}, ConnLost{1})
 	s.expect("claim 2 of b", "send 1 pull 1 done b 0s unclaimed")
 	s.on(Received{1, ticket('c')})
 	s.pass(499 * time.Millisecond)
@@ -345,9 +345,9 @@ func TestWhatBecomesOfTheInstance(t *testing.T) {
 		"broken":                           {Wake{}, Broken, broken},
 		"not started":                      {Wake{}, NotStarted, ended},
 		"no room for it":                   {Wake{}, Untouched, freed},
-		"gateway lost, complete":           {GatewayLost{1}, Complete, reused},
-		"gateway lost, broken":             {GatewayLost{1}, Broken, broken},
-		"gateway lost, not started":        {GatewayLost{1}, NotStarted, freed},
+		"gateway lost, complete":           {ConnLost{1}, Complete, reused},
+		"gateway lost, broken":             {ConnLost{1}, Broken, broken},
+		"gateway lost, not started":        {ConnLost{1}, NotStarted, freed},
 		"cancelled, complete":              {Cancelled{1}, Complete, append([]string{"cancel 1"}, reused...)},
 		"cancelled, broken":                {Cancelled{1}, Broken, append([]string{"cancel 1"}, broken...)},
 		"cancelled, not started":           {Cancelled{1}, NotStarted, append([]string{"cancel 1"}, freed...)},

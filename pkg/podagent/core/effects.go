@@ -150,32 +150,32 @@ const (
 // FunctionFailed follows.
 type LoadFunction struct{}
 
-// Connect connects to a gateway. GatewayOpened or GatewayLost follows. If the last connection to
+// Connect connects to a gateway. ConnOpened or ConnLost follows. If the last connection to
 // the same address broke, the hello says so.
 type Connect struct {
-	Gateway Gateway
+	Conn Conn
 	// Addr is host:port.
 	Addr string
 }
 
 // Disconnect ends the attempt to make a connection, or closes the agent's side of one behind
-// everything sent so far. GatewayLost follows within seconds.
-type Disconnect struct{ Gateway Gateway }
+// everything sent so far. ConnLost follows within seconds.
+type Disconnect struct{ Conn Conn }
 
 // Claim claims a call at its gateway, whose connection is open. Granted or Refused follows,
 // unless the connection is lost.
 type Claim struct {
 	Attempt Attempt
-	Gateway Gateway
+	Conn    Conn
 	Ticket  invocation.Ticket
 }
 
 // Accept takes a call that came by a loan. Start follows, or Deliver if it will not begin.
 type Accept struct {
 	Attempt Attempt
-	// Gateway and Call are those of the Called.
-	Gateway Gateway
-	Call    uint32
+	// Conn and Call are those of the Called.
+	Conn Conn
+	Call uint32
 }
 
 // Start hands a call to the function. CallEnded follows.
@@ -203,27 +203,27 @@ type Release struct{ Attempt Attempt }
 // Decline releases a call that came by a credit which the agent has taken back. The function
 // does not get it.
 type Decline struct {
-	Gateway Gateway
-	Call    uint32
+	Conn Conn
+	Call uint32
 }
 
 // Lend gives a gateway more credits, at least 1.
 type Lend struct {
-	Gateway Gateway
+	Conn    Conn
 	Credits int
 }
 
 // TakeBack takes credits of a gateway back, at least 1.
 type TakeBack struct {
-	Gateway Gateway
+	Conn    Conn
 	Credits int
 }
 
 // TellNode tells a gateway, whose connection is open, whether the node is busy. Until then it is
 // calm.
 type TellNode struct {
-	Gateway Gateway
-	Busy    bool
+	Conn Conn
+	Busy bool
 }
 
 // TellStalled tells the gateway of a call that came by a loan whether it stalls: whether it has

@@ -10,9 +10,9 @@ import (
 // never used twice.
 type Session uint64
 
-// Gateway names one connection to a gateway, and the attempt to make it. Numbers rise and are
+// Conn names one connection to a gateway, and the attempt to make it. Numbers rise and are
 // never used twice.
-type Gateway uint64
+type Conn uint64
 
 // Attempt names the work on one call.
 type Attempt uint64
@@ -145,17 +145,17 @@ type Moved struct {
 	Epoch uint64
 }
 
-// GatewayOpened says that a connection to a gateway is open: the gateway has said welcome.
-type GatewayOpened struct{ Gateway Gateway }
+// ConnOpened says that a connection to a gateway is open: the gateway has said welcome.
+type ConnOpened struct{ Conn Conn }
 
-// GatewayLost says that a connection to a gateway could not be made, or has ended, for whatever
+// ConnLost says that a connection to a gateway could not be made, or has ended, for whatever
 // reason. It is the connection's last event.
-type GatewayLost struct{ Gateway Gateway }
+type ConnLost struct{ Conn Conn }
 
 // Called is a call that a gateway hands over by a credit. Accept or Decline follows, unless the
 // connection is lost.
 type Called struct {
-	Gateway Gateway
+	Conn Conn
 	// Call is its number on the connection.
 	Call uint32
 	ID   invocation.ID
@@ -165,7 +165,7 @@ type Called struct {
 
 // Returned gives credits of a gateway back.
 type Returned struct {
-	Gateway Gateway
+	Conn    Conn
 	Credits int
 }
 

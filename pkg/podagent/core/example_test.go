@@ -23,10 +23,10 @@ func Example() {
 		core.Received{Session: 1, Reply: core.Welcome{Epoch: 7}},
 		core.FunctionReady{},
 		core.Received{Session: 1, Reply: core.Ticket{Ticket: ticket, Lent: true}},
-		core.GatewayOpened{Gateway: 1},
+		core.ConnOpened{Conn: 1},
 		core.Granted{Attempt: 1},
 		core.CallEnded{Attempt: 1, Outcome: core.Complete, Exec: 50 * time.Millisecond},
-		core.Called{Gateway: 1, Call: 2, ID: invocation.ID{2}},
+		core.Called{Conn: 1, Call: 2, ID: invocation.ID{2}},
 		core.CallEnded{Attempt: 2, Outcome: core.Complete, Exec: 50 * time.Millisecond},
 	} {
 		if received, ok := event.(core.Received); ok {
@@ -54,7 +54,7 @@ func Example() {
 	//     core.Send: core.Pull
 	// core.Received: core.Ticket
 	//     core.Connect
-	// core.GatewayOpened
+	// core.ConnOpened
 	//     core.Claim
 	// core.Granted
 	//     core.Start

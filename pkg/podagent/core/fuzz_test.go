@@ -73,10 +73,10 @@ type checker struct {
 	missing       Attempt // that the last audit did not see
 	dials         []time.Time
 
-	gateways []Gateway       // the latest last
-	idle     map[Gateway]int // credits, of those that are open
-	returned Lend            // credits that a gateway has given back twice
-	at       map[Attempt]Gateway
+	conns    []Conn       // the latest last
+	idle     map[Conn]int // credits, of those that are open
+	returned Lend         // credits that a gateway has given back twice
+	at       map[Attempt]Conn
 	lent     map[Attempt]bool
 	opening  bool   // the latest connection opens at once
 	calling  uint32 // the number of the Called that is being played
@@ -93,7 +93,7 @@ func playHistory(t *testing.T, history []byte) historyCounters {
 		t: t, now: time.Unix(1_000_000, 0),
 		p:       Params{Concurrency: 3, BackoffAfter: 3 * time.Second, IdleTimeout: 10 * time.Second, Jitter: 1},
 		dialled: map[Session]bool{}, open: map[Session]bool{}, state: map[Attempt]string{},
-		idle: map[Gateway]int{}, at: map[Attempt]Gateway{}, lent: map[Attempt]bool{},
+		idle: map[Conn]int{}, at: map[Attempt]Conn{}, lent: map[Attempt]bool{},
 	}
 	if len(history) > 0 && history[0]%2 == 0 {
 		w.p.Owner = "o:0"
@@ -149,7 +149,7 @@ func (w *checker) playOne(what byte, how int) {
 		w.play(Refused{attempt})
 	case 13:
 		if how%8 == 0 {
-			w.play(GatewayLost{w.pickGateway(how / 8)})
+			w.play(ConnLost{w.pickConn(how / 8)})
 		}
 	case 14:
 		w.play([]Event{Cancelled{attempt}, BodyCut{attempt}}[how%2])
@@ -160,7 +160,7 @@ func (w *checker) playOne(what byte, how int) {
 		}
 		w.play(CallEnded{Attempt: attempt, Outcome: outcome})
 	case 18:
-		w.play(GatewayOpened{w.pickGateway(how)})
+		w.play(ConnOpened{w.pickConn(how)})
 	case 19, 20:
 		w.pass(time.Duration(how*how) * 30 * time.Microsecond)
 	case 21:
@@ -179,9 +179,9 @@ func (w *checker) playOne(what byte, how int) {
 		}
 	case 26, 27, 30, 31:
 		w.calling += 2
-		w.play(Called{Gateway: w.pickGateway(how), Call: w.calling, ID: invocation.ID{byte(how)}})
+		w.play(Called{Conn: w.pickConn(how), Call: w.calling, ID: invocation.ID{byte(how)}})
 	case 28:
-		w.play(Returned{w.pickGateway(how), how % 3})
+		w.play(Returned{w.pickConn(how), how % 3})
 	case 32, 33:
 		w.play(Granted{attempt})
 	case 34, 35:
@@ -224,9 +224,9 @@ func (w *checker) playNode(e Event) {
 
 func gatewayAddr(how int) string { return []string{"g:1", "g:2"}[how%2] }
 
-// pickGateway is one of the latest connections.
-func (w *checker) pickGateway(how int) Gateway {
-	recent := w.gateways[max(0, len(w.gateways)-4):]
+// pickConn is one of the latest connections.
+func (w *checker) pickConn(how int) Conn {
+	recent := w.conns[max(0, len(w.conns)-4):]
 	if len(recent) == 0 {
 		return 0
 	}
@@ -239,9 +239,9 @@ func (w *checker) audit(how int) {
 		return
 	}
 	seen := Audit{Session: w.core.link.session}
-	for n, g := range w.core.gateways.conns {
-		if g.phase != gatewayPausing {
-			seen.Gateways = append(seen.Gateways, n)
+	for n, g := range w.core.conns.all {
+		if g.phase != connPausing {
+			seen.Conns = append(seen.Conns, n)
 		}
 	}
 	if how%16 == 1 {
@@ -361,18 +361,18 @@ func (w *checker) play(e Event) {
 	w.freeUnsent()
 	if w.opening {
 		w.opening = false
-		w.play(GatewayOpened{w.gateways[len(w.gateways)-1]})
+		w.play(ConnOpened{w.conns[len(w.conns)-1]})
 	}
 	w.checkNode()
 	if held := w.held(); held > w.p.Concurrency || held != w.core.calls.held() {
 		w.t.Errorf("%d calls are held, and %d counted, of %d", held, w.core.calls.held(), w.p.Concurrency)
 	}
-	for _, n := range w.core.gateways.numbers() {
+	for _, n := range w.core.conns.numbers() {
 		if w.idle[n] > w.p.Concurrency-w.held() {
 			w.t.Errorf("a gateway has %d credits beside %d calls, of %d", w.idle[n], w.held(), w.p.Concurrency)
 		}
 	}
-	if w.ready && !w.gaveUp && len(w.open) > 0 && !w.core.gateways.shared && w.credits != w.p.Concurrency-w.held()-w.lentIdle() {
+	if w.ready && !w.gaveUp && len(w.open) > 0 && !w.core.conns.shared && w.credits != w.p.Concurrency-w.held()-w.lentIdle() {
 		w.t.Errorf("%d credits, %d calls and %d lent, want %d in all (%T)", w.credits, w.held(), w.lentIdle(), w.p.Concurrency, e)
 	}
 }
@@ -420,12 +420,12 @@ func (w *checker) before(e Event) {
 		if w.at[e.Attempt] != 0 {
 			w.move(e.Attempt, "claimed", "free")
 		}
-	case GatewayLost:
-		w.gatewayLost(e.Gateway)
+	case ConnLost:
+		w.connLost(e.Conn)
 	case Returned:
-		back := min(e.Credits, w.idle[e.Gateway])
-		w.idle[e.Gateway] -= back
-		w.returned = Lend{e.Gateway, e.Credits - back}
+		back := min(e.Credits, w.idle[e.Conn])
+		w.idle[e.Conn] -= back
+		w.returned = Lend{e.Conn, e.Credits - back}
 	case CallEnded:
 		w.move(e.Attempt, "started", "free")
 	case GiveUp:
@@ -439,8 +439,8 @@ func (w *checker) before(e Event) {
 	}
 }
 
-func (w *checker) gatewayLost(n Gateway) {
-	if w.core.gateways.conns[n] == nil || w.core.gateways.conns[n].phase == gatewayPausing {
+func (w *checker) connLost(n Conn) {
+	if w.core.conns.all[n] == nil || w.core.conns.all[n].phase == connPausing {
 		return
 	}
 	w.counters.lost++
@@ -530,13 +530,13 @@ func (w *checker) hear(m Message) {
 func (w *checker) seeCall(e Effect) {
 	switch e := e.(type) {
 	case Connect:
-		w.gateways = append(w.gateways, e.Gateway)
-		w.opening = e.Gateway%4 > 0
+		w.conns = append(w.conns, e.Conn)
+		w.opening = e.Conn%4 > 0
 	case Claim:
 		if w.gaveUp && w.state[e.Attempt] != "claimed" {
 			w.t.Error("claimed after the instance was given up")
 		}
-		w.at[e.Attempt] = e.Gateway
+		w.at[e.Attempt] = e.Conn
 	case Accept:
 		w.seeAccept(e)
 	case Start:
@@ -555,7 +555,7 @@ func (w *checker) seeCall(e Effect) {
 		if w.stalls == e.Attempt {
 			w.stalls = 0
 		}
-		if e.Keeps && (w.gaveUp || !w.lent[e.Attempt] || w.core.gateways.open(w.at[e.Attempt]) == nil) {
+		if e.Keeps && (w.gaveUp || !w.lent[e.Attempt] || w.core.conns.open(w.at[e.Attempt]) == nil) {
 			w.t.Error("kept a place for a gateway that must not have it")
 		}
 		if e.Keeps {
@@ -569,7 +569,7 @@ func (w *checker) seeCall(e Effect) {
 			w.stalls = e.Attempt
 		}
 	case TakeBack:
-		if w.idle[e.Gateway] -= e.Credits; e.Credits < 1 || w.idle[e.Gateway] < 0 {
+		if w.idle[e.Conn] -= e.Credits; e.Credits < 1 || w.idle[e.Conn] < 0 {
 			w.t.Errorf("took back %d credits", e.Credits)
 		}
 	case Lend:
@@ -579,12 +579,12 @@ func (w *checker) seeCall(e Effect) {
 		}
 		w.freeUnsent()
 		w.counters.shared++
-		if w.idle[e.Gateway] += e.Credits; e.Credits < 1 || w.gaveUp || w.core.link.established() || w.core.gateways.open(e.Gateway) == nil || w.held()+w.idle[e.Gateway] > w.p.Concurrency {
+		if w.idle[e.Conn] += e.Credits; e.Credits < 1 || w.gaveUp || w.core.link.established() || w.core.conns.open(e.Conn) == nil || w.held()+w.idle[e.Conn] > w.p.Concurrency {
 			w.t.Errorf("lent %d credits without a call", e.Credits)
 		}
 	case Decline:
 		w.counters.declined++
-		if w.idle[e.Gateway] > 0 || e.Call != w.calling {
+		if w.idle[e.Conn] > 0 || e.Call != w.calling {
 			w.t.Error("declined a call that has a credit")
 		}
 	case Release:
@@ -609,12 +609,12 @@ func (w *checker) seeCall(e Effect) {
 }
 
 func (w *checker) seeAccept(e Accept) {
-	if w.gaveUp || w.state[e.Attempt] != "" || w.idle[e.Gateway] < 1 || e.Call != w.calling {
+	if w.gaveUp || w.state[e.Attempt] != "" || w.idle[e.Conn] < 1 || e.Call != w.calling {
 		w.t.Error("accepted a call in a place that is not lent to its gateway")
 	}
 	w.counters.byLoan++
-	w.idle[e.Gateway]--
-	w.at[e.Attempt], w.lent[e.Attempt] = e.Gateway, true
+	w.idle[e.Conn]--
+	w.at[e.Attempt], w.lent[e.Attempt] = e.Conn, true
 	w.attempts = append(w.attempts, e.Attempt)
 	w.state[e.Attempt] = "accepted"
 }
@@ -675,8 +675,8 @@ func (w *checker) settle() {
 		w.play(CallEnded{Attempt: n, Outcome: Complete})
 	}
 	w.pass(settleFor)
-	for _, n := range w.gateways {
-		w.play(GatewayLost{n})
+	for _, n := range w.conns {
+		w.play(ConnLost{n})
 	}
 	w.pass(goodbyeTimeout + time.Second)
 	if !w.over {

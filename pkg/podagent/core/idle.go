@@ -40,7 +40,7 @@ func (c *Core) isIdle() bool { return !c.idle.since.IsZero() && !c.life.draining
 
 // keepsLoans reports whether the instance keeps its loans however long it is idle. While no
 // scheduler answers, only the gateways that have them can call it.
-func (c *Core) keepsLoans() bool { return c.gateways.idle > 0 && !c.link.established() }
+func (c *Core) keepsLoans() bool { return c.conns.idle > 0 && !c.link.established() }
 
 // noteCall notes that the instance has a call.
 func (c *Core) noteCall(now time.Time) {
@@ -54,7 +54,7 @@ func (c *Core) noteCall(now time.Time) {
 // reportAt is when an instance with loans reports that it is idle; zero if it does not. Recalled
 // places are not lent any more, though a gateway may still call by them.
 func (c *Core) reportAt() time.Time {
-	if c.idle.reported || c.gateways.idle == 0 || c.gateways.lent() == 0 {
+	if c.idle.reported || c.conns.idle == 0 || c.conns.lent() == 0 {
 		return time.Time{}
 	}
 	return c.idle.since.Add(idleReportAfter)

@@ -136,9 +136,9 @@ func (c *Core) advanceDrain(now time.Time) {
 	if !c.life.drained && c.calls.held() == 0 {
 		c.life.drained = true
 		c.emit(Drained{})
-		c.closeGateways(now)
+		c.closeConns(now)
 	}
-	if !c.life.drained || len(c.gateways.conns) > 0 {
+	if !c.life.drained || len(c.conns.all) > 0 {
 		return
 	}
 	if !c.life.hungUp {

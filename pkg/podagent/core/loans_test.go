@@ -24,7 +24,7 @@ type lentPlaces struct {
 	session, dialled Session
 	// returned are credits that a gateway has given back twice, which the agent lends it again.
 	returned Lend
-	conns    map[Gateway]*lentConn
+	conns    map[Conn]*lentConn
 	running  []Attempt
 	runs     map[Attempt]Accept
 	claims   map[Attempt]Claim
@@ -47,11 +47,11 @@ type lentConn struct {
 func TestBothSidesAgreeOnCreditsWhenNothingIsUnderWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &lentPlaces{
-			t: t, now: time.Unix(1_000_000, 0), conns: map[Gateway]*lentConn{}, runs: map[Attempt]Accept{}, claims: map[Attempt]Claim{},
+			t: t, now: time.Unix(1_000_000, 0), conns: map[Conn]*lentConn{}, runs: map[Attempt]Accept{}, claims: map[Attempt]Claim{},
 			p: Params{Concurrency: rapid.IntRange(1, 4).Draw(t, "concurrency"), BackoffAfter: 3 * time.Second, IdleTimeout: time.Hour, Jitter: 1},
 		}
 		w.core = New(w.p)
-		w.core.gateways.renewAfter = rapid.IntRange(1, 30).Draw(t, "renew after")
+		w.core.conns.renewAfter = rapid.IntRange(1, 30).Draw(t, "renew after")
 		w.play(Begin{})
 		w.answer()
 		w.play(FunctionReady{})
@@ -110,13 +110,13 @@ func (w *lentPlaces) see(e Effect) {
 	case Draining:
 		w.draining = true
 	case Connect:
-		w.conns[e.Gateway] = &lentConn{addr: e.Addr, calls: map[uint32]bool{}}
+		w.conns[e.Conn] = &lentConn{addr: e.Addr, calls: map[uint32]bool{}}
 	case Disconnect:
-		g := w.conns[e.Gateway]
+		g := w.conns[e.Conn]
 		if g.agent != 0 {
 			w.t.Errorf("closed a connection with %d credits", g.agent)
 		}
-		if slices.ContainsFunc(w.running, func(n Attempt) bool { return w.runs[n].Gateway == e.Gateway }) {
+		if slices.ContainsFunc(w.running, func(n Attempt) bool { return w.runs[n].Conn == e.Conn }) {
 			w.t.Error("closed a connection whose call runs")
 		}
 		g.open = false
@@ -129,7 +129,7 @@ func (w *lentPlaces) see(e Effect) {
 		if w.draining {
 			w.t.Error("a draining instance accepted a call by a loan")
 		}
-		w.conns[e.Gateway].agent--
+		w.conns[e.Conn].agent--
 		w.held++
 		w.runs[e.Attempt] = e
 	case Start:
@@ -137,23 +137,23 @@ func (w *lentPlaces) see(e Effect) {
 	case Deliver:
 		w.deliver(e)
 	case Decline:
-		w.send(e.Gateway, e, 0)
+		w.send(e.Conn, e, 0)
 	case Lend:
 		change := e.Credits
 		if e == w.returned { // what the agent has lent is as before
 			change, w.returned = 0, Lend{}
 		}
-		w.send(e.Gateway, e, change)
+		w.send(e.Conn, e, change)
 	case TakeBack:
-		if e.Credits < 1 || e.Credits > w.conns[e.Gateway].agent {
-			w.t.Errorf("takes back %d of %d credits", e.Credits, w.conns[e.Gateway].agent)
+		if e.Credits < 1 || e.Credits > w.conns[e.Conn].agent {
+			w.t.Errorf("takes back %d of %d credits", e.Credits, w.conns[e.Conn].agent)
 		}
-		w.send(e.Gateway, e, -e.Credits)
+		w.send(e.Conn, e, -e.Credits)
 	}
 }
 
 // send puts a frame on its way to a gateway; change is that of the agent's credits.
-func (w *lentPlaces) send(n Gateway, frame Effect, change int) {
+func (w *lentPlaces) send(n Conn, frame Effect, change int) {
 	if g := w.conns[n]; g != nil {
 		g.agent += change
 		g.toGateway = append(g.toGateway, frame)
@@ -165,19 +165,19 @@ func (w *lentPlaces) start(e Start) {
 		w.t.Errorf("%d calls run", len(w.running))
 	}
 	if claim, byTicket := w.claims[e.Attempt]; byTicket { // the claim has held the place
-		w.runs[e.Attempt] = Accept{Gateway: claim.Gateway}
+		w.runs[e.Attempt] = Accept{Conn: claim.Conn}
 		delete(w.claims, e.Attempt)
 	}
 }
 
 func (w *lentPlaces) deliver(e Deliver) {
 	w.held--
-	gateway := w.runs[e.Attempt].Gateway
+	conn := w.runs[e.Attempt].Conn
 	w.running = slices.DeleteFunc(w.running, func(n Attempt) bool { return n == e.Attempt })
 	if e.Keeps && w.draining {
 		w.t.Error("a draining instance keeps a place")
 	}
-	if w.conns[gateway] == nil {
+	if w.conns[conn] == nil {
 		if e.Keeps {
 			w.t.Error("a place is kept for a connection that is lost")
 		}
@@ -187,7 +187,7 @@ func (w *lentPlaces) deliver(e Deliver) {
 	if e.Keeps {
 		change = 1
 	}
-	w.send(gateway, e, change)
+	w.send(conn, e, change)
 }
 
 func (w *lentPlaces) addr() string {
@@ -259,8 +259,8 @@ func (w *lentPlaces) grant() {
 }
 
 // pick is one of the open connections.
-func (w *lentPlaces) pick() (Gateway, *lentConn) {
-	var open []Gateway
+func (w *lentPlaces) pick() (Conn, *lentConn) {
+	var open []Conn
 	for _, n := range sorted(w.conns) {
 		if w.conns[n].open {
 			open = append(open, n)
@@ -281,7 +281,7 @@ func (w *lentPlaces) call() {
 	g.credits--
 	g.number += 2
 	g.calls[g.number] = true
-	g.toAgent = append(g.toAgent, Called{Gateway: n, Call: g.number})
+	g.toAgent = append(g.toAgent, Called{Conn: n, Call: g.number})
 }
 
 func (w *lentPlaces) giveBack() {
@@ -315,7 +315,7 @@ func (w *lentPlaces) hear(g *lentConn) {
 	if r, ok := e.(Returned); ok {
 		back := min(g.agent, r.Credits)
 		g.agent -= back
-		w.returned = Lend{r.Gateway, r.Credits - back}
+		w.returned = Lend{r.Conn, r.Credits - back}
 	}
 	w.play(e)
 }
@@ -366,19 +366,19 @@ func (w *lentPlaces) lose() {
 	}
 }
 
-func (w *lentPlaces) loseOne(n Gateway) {
+func (w *lentPlaces) loseOne(n Conn) {
 	delete(w.conns, n)
 	for _, a := range sorted(w.claims) {
-		if w.claims[a].Gateway == n {
+		if w.claims[a].Conn == n {
 			delete(w.claims, a)
 		}
 	}
 	w.held -= w.waitingOrClaimed(n)
-	w.play(GatewayLost{n})
+	w.play(ConnLost{n})
 }
 
 // waitingOrClaimed is how many claims end with a connection.
-func (w *lentPlaces) waitingOrClaimed(n Gateway) int {
+func (w *lentPlaces) waitingOrClaimed(n Conn) int {
 	claims := 0
 	for _, a := range w.core.calls.at(n) {
 		if w.core.calls.inPhase(claiming, a) != nil {
@@ -390,9 +390,9 @@ func (w *lentPlaces) waitingOrClaimed(n Gateway) int {
 
 func (w *lentPlaces) openOne() {
 	for _, n := range sorted(w.conns) {
-		if g := w.conns[n]; !g.open && w.core.gateways.conns[n].phase == gatewayDialing {
+		if g := w.conns[n]; !g.open && w.core.conns.all[n].phase == connDialing {
 			g.open = true
-			w.play(GatewayOpened{n})
+			w.play(ConnOpened{n})
 		}
 	}
 }
@@ -432,11 +432,11 @@ func (w *lentPlaces) check() {
 	lentTo, all, most := map[string]int{}, 0, 0
 	for n, g := range w.conns {
 		all, most = all+g.agent, max(most, g.agent)
-		if c := w.core.gateways.conns[n]; g.agent < 0 || c != nil && c.idle != g.agent {
+		if c := w.core.conns.all[n]; g.agent < 0 || c != nil && c.idle != g.agent {
 			w.t.Errorf("the agent has lent %d credits, by its frames %d", c.idle, g.agent)
 		}
 		if g.open {
-			lentTo[g.addr] += w.core.gateways.conns[n].lent()
+			lentTo[g.addr] += w.core.conns.all[n].lent()
 		}
 	}
 	if known := w.held + all + w.pulled; !w.draining && w.session != 0 && known != w.p.Concurrency {
@@ -505,7 +505,7 @@ func TestAnInstanceThatIsCalledDoesNotGiveUpLookingForAScheduler(t *testing.T) {
 	wait := p.BackoffAfter + p.IdleTimeout
 	begun := s.now
 	for n := Attempt(2); s.now.Sub(begun) < 5*wait; n++ {
-		s.on(Called{Gateway: 1, Call: uint32(n)})
+		s.on(Called{Conn: 1, Call: uint32(n)})
 		s.pass(3 * wait) // longer than it looks for a scheduler without calls
 		s.on(CallEnded{Attempt: n, Outcome: Complete})
 		s.pass(p.BackoffAfter - time.Second)
@@ -524,12 +524,12 @@ func TestAnInstanceThatIsCalledDoesNotGiveUpLookingForAScheduler(t *testing.T) {
 
 func TestConnectionsBeyondTheLimitReplaceTheOneUnusedForLongest(t *testing.T) {
 	p := params()
-	p.Concurrency = maxGateways + 2
+	p.Concurrency = maxConns + 2
 	s := ready(t, p)
 	at := func(addr string, t Ticket) Ticket { t.Ticket.Gateway = addr; return t }
 	s.on(Received{1, at("busy", ticket('a'))}, Granted{1})
 	s.on(Received{1, at("lender", lent('b'))}, Granted{2}, CallEnded{Attempt: 2, Outcome: Complete})
-	for i := range maxGateways - 2 {
+	for i := range maxConns - 2 {
 		s.pass(100 * time.Millisecond)
 		s.on(Received{1, Pong{}}, Received{1, at("unused"+string(rune('A'+i)), ticket('c'))}, Refused{Attempt(3 + i)})
 	}

@@ -171,7 +171,7 @@ func giveUpWaiting(c *Core, now time.Time) {
 		return
 	}
 	c.endAttempt(now, n)
-	keeps := c.leaveGateway(now, a, true)
+	keeps := c.leaveConn(now, a, true)
 	c.emit(Deliver{n, keeps, a.late(now)})
 	switch {
 	case !keeps:
@@ -189,8 +189,8 @@ func sayBusy(c *Core, now time.Time, busy bool) {
 	}
 	c.node.busy = busy
 	c.sendPull(now, 0)
-	for _, n := range c.gateways.numbers() {
-		if c.gateways.open(n) != nil {
+	for _, n := range c.conns.numbers() {
+		if c.conns.open(n) != nil {
 			c.emit(TellNode{n, busy})
 		}
 	}

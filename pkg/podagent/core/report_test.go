@@ -32,7 +32,7 @@ func TestReportCountsWhatHappened(t *testing.T) {
 	s.on(Received{1, ticket('a')}, Granted{1}, CallEnded{Attempt: 1, Outcome: Complete})
 	s.on(Received{1, ticket('b')}, Refused{2})
 	s.on(Received{1, lent('c')}, Granted{3}, CallEnded{Attempt: 3, Outcome: Complete}) // stays with its gateway
-	s.on(Called{Gateway: 1, Call: 2}, CallEnded{Attempt: 4, Outcome: Complete})
+	s.on(Called{Conn: 1, Call: 2}, CallEnded{Attempt: 4, Outcome: Complete})
 	s.on(Lost{Session: 1})
 	s.pass(minPause)
 	s.on(Opened{2}, Received{2, Welcome{7}})

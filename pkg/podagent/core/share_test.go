@@ -38,7 +38,7 @@ func newCalled(concurrency, gateways int, lent bool) *forsaken {
 		t := ticket(byte(i))
 		t.Ticket.Gateway, t.Lent = fmt.Sprint("g:", i), lent
 		for _, e := range []Event{
-			Received{1, t}, GatewayOpened{Gateway(i)}, Granted{Attempt(i)}, CallEnded{Attempt: Attempt(i), Outcome: Complete},
+			Received{1, t}, ConnOpened{Conn(i)}, Granted{Attempt(i)}, CallEnded{Attempt: Attempt(i), Outcome: Complete},
 			Received{1, Recall{Gateway: t.Ticket.Gateway, Calls: concurrency}},
 		} {
 			w.play(e)
@@ -61,10 +61,10 @@ func (w *forsaken) play(e Event) {
 			w.declined++
 		case Lend:
 			w.frames++
-			w.says = append(w.says, slices.Repeat([]string{fmt.Sprint("+", e.Gateway)}, e.Credits)...)
+			w.says = append(w.says, slices.Repeat([]string{fmt.Sprint("+", e.Conn)}, e.Credits)...)
 		case TakeBack:
 			w.frames++
-			w.says = append(w.says, slices.Repeat([]string{fmt.Sprint("-", e.Gateway)}, e.Credits)...)
+			w.says = append(w.says, slices.Repeat([]string{fmt.Sprint("-", e.Conn)}, e.Credits)...)
 		}
 	}
 }
@@ -132,17 +132,17 @@ func TestAPlaceIsTakenBackFromOthersWhileItsCallRuns(t *testing.T) {
 	w := newForsaken(1, 2, true)
 	w.said(shareAfter)
 	for n := Attempt(3); n < 50; n += 2 { // gateway 1 calls all the time, and gateway 2 between
-		if got := w.played(Called{Gateway: 1, Call: uint32(n)}); got != "[-2]" {
+		if got := w.played(Called{Conn: 1, Call: uint32(n)}); got != "[-2]" {
 			t.Fatalf("when a call begins it says %s", got)
 		}
-		w.play(Called{Gateway: 2, Call: uint32(n)}) // it has crossed the TakeBack
+		w.play(Called{Conn: 2, Call: uint32(n)}) // it has crossed the TakeBack
 		if w.declined != 1 {
 			t.Fatalf("it declines %d calls that come too late", w.declined)
 		}
 		if got := w.played(CallEnded{Attempt: n, Outcome: Complete}); got != "[+2]" {
 			t.Fatalf("when it ends it says %s", got)
 		}
-		w.play(Called{Gateway: 2, Call: uint32(n + 2)})
+		w.play(Called{Conn: 2, Call: uint32(n + 2)})
 		w.play(CallEnded{Attempt: n + 1, Outcome: Complete})
 		w.declined = 0
 	}
@@ -155,13 +155,13 @@ func TestManyPlacesAreNotToldOfWithEachCall(t *testing.T) {
 	w.said(shareAfter)
 	frames := 0
 	for n := Attempt(3); n < 3+places; n++ {
-		if w.core.gateways.conns[2].idle == 0 {
+		if w.core.conns.all[2].idle == 0 {
 			t.Fatalf("the other gateway has no credit while %d places are free", places-int(n-3))
 		}
-		w.played(Called{Gateway: 1, Call: uint32(n)})
+		w.played(Called{Conn: 1, Call: uint32(n)})
 		frames += w.frames
 	}
-	if got := w.core.gateways.conns[2].idle; got != 0 {
+	if got := w.core.conns.all[2].idle; got != 0 {
 		t.Errorf("it has %d credits beside %d calls", got, places)
 	}
 	if frames < 5 || frames > 20 {
@@ -172,7 +172,7 @@ func TestManyPlacesAreNotToldOfWithEachCall(t *testing.T) {
 func TestASchedulerThatAnswersEndsTheSharing(t *testing.T) {
 	w := newForsaken(5, 2, true)
 	w.said(shareAfter)
-	w.play(Called{Gateway: 1, Call: 2})
+	w.play(Called{Conn: 1, Call: 2})
 	w.dialled()
 	w.play(Opened{w.core.link.session})
 	if len(w.pulls) > 0 {
@@ -192,7 +192,7 @@ func TestASchedulerThatAnswersEndsTheSharing(t *testing.T) {
 func TestTheEndOfTheSharingTakesNothingForAGatewayWithoutAPlace(t *testing.T) {
 	w := newForsaken(2, 2, true)
 	w.said(shareAfter)
-	w.play(Returned{Gateway: 2, Credits: 2})
+	w.play(Returned{Conn: 2, Credits: 2})
 	session := w.dialled()
 	w.play(Opened{session})
 	if got := w.played(Received{session, Welcome{2}}); got != "[]" {
@@ -222,8 +222,8 @@ func TestAnInstanceOfABusyNodeSharesItsPlace(t *testing.T) {
 func TestAGatewayThatGivesAPlaceBackGetsNoOther(t *testing.T) {
 	w := newForsaken(1, 2, true)
 	w.said(shareAfter)
-	w.play(Returned{Gateway: 2, Credits: 1})
-	w.play(Called{Gateway: 1, Call: 2})
+	w.play(Returned{Conn: 2, Credits: 1})
+	w.play(Called{Conn: 1, Call: 2})
 	if got := w.played(CallEnded{Attempt: 3, Outcome: Complete}); got != "[]" {
 		t.Errorf("it says %s", got)
 	}
@@ -235,10 +235,10 @@ func TestAGatewayThatGivesAPlaceBackGetsNoOther(t *testing.T) {
 func TestAGatewayWhosePlaceWasTakenWhileItGaveItBackGetsNoOther(t *testing.T) {
 	w := newForsaken(1, 2, true)
 	w.said(shareAfter)
-	if got := w.played(Called{Gateway: 1, Call: 2}); got != "[-2]" {
+	if got := w.played(Called{Conn: 1, Call: 2}); got != "[-2]" {
 		t.Fatalf("when a call begins it says %s", got)
 	}
-	w.play(Returned{Gateway: 2, Credits: 1}) // it has crossed the TakeBack
+	w.play(Returned{Conn: 2, Credits: 1}) // it has crossed the TakeBack
 	if got := w.played(CallEnded{Attempt: 3, Outcome: Complete}); got != "[]" {
 		t.Errorf("when it ends it says %s", got)
 	}
@@ -248,7 +248,7 @@ func TestAGatewayWhosePlaceWasTakenWhileItGaveItBackGetsNoOther(t *testing.T) {
 func TestWithoutASchedulerConnectionsStay(t *testing.T) {
 	w := newForsaken(1, 2, true)
 	w.said(shareAfter)
-	w.play(Called{Gateway: 1, Call: 2})
+	w.play(Called{Conn: 1, Call: 2})
 	w.said(3 * unusedFor)
 	if got := w.played(CallEnded{Attempt: 3, Outcome: Complete}); got != "[+2]" {
 		t.Errorf("it says %s", got)

@@ -45,7 +45,7 @@ func TestStories(t *testing.T) {
 func (s *script) audit(words []string) Audit {
 	t := s.t
 	t.Helper()
-	a := Audit{Gateways: s.core.gateways.numbers()}
+	a := Audit{Conns: s.core.conns.numbers()}
 	seeing := ""
 	for _, word := range words {
 		n, err := strconv.ParseUint(word, 10, 64)
@@ -55,14 +55,14 @@ func (s *script) audit(words []string) Audit {
 		case err != nil:
 			seeing = word
 			if seeing == "gateways" {
-				a.Gateways = nil
+				a.Conns = nil
 			}
 		case seeing == "session":
 			a.Session = Session(n)
 		case seeing == "calls":
 			a.Calls = append(a.Calls, Attempt(n))
 		case seeing == "gateways":
-			a.Gateways = append(a.Gateways, Gateway(n))
+			a.Conns = append(a.Conns, Conn(n))
 		default:
 			t.Fatalf("audit %v: %s", words, word)
 		}
@@ -81,7 +81,7 @@ func (s *script) play(words []string) {
 		return ""
 	}
 	number, _ := strconv.ParseUint(word(1), 10, 64)
-	session, attempt, gateway := Session(number), Attempt(number), Gateway(number)
+	session, attempt, conn := Session(number), Attempt(number), Conn(number)
 	second, _ := strconv.Atoi(word(2))
 	duration := func(i int) time.Duration {
 		d, err := time.ParseDuration(word(i))
@@ -128,10 +128,10 @@ func (s *script) play(words []string) {
 		"refused":       func() Event { return Refused{attempt} },
 		"lent":          func() Event { return Received{session, lent(word(2)[0])} },
 		"recall":        func() Event { return Received{session, Recall{Gateway: "g", Calls: second, Term: duration(3)}} },
-		"gateway-open":  func() Event { return GatewayOpened{gateway} },
-		"gateway-lost":  func() Event { return GatewayLost{gateway} },
+		"gateway-open":  func() Event { return ConnOpened{conn} },
+		"gateway-lost":  func() Event { return ConnLost{conn} },
 		"called": func() Event {
-			called := Called{Gateway: gateway, Call: uint32(second)}
+			called := Called{Conn: conn, Call: uint32(second)}
 			if word(3) != "" {
 				called.Remaining = duration(3)
 			}
@@ -143,7 +143,7 @@ func (s *script) play(words []string) {
 		"still":     func() Event { return NodeStill{} },
 		"node-lost": func() Event { return NodeLost{} },
 		"band":      func() Event { return NodeLow{word(1) == "low"} },
-		"returned":  func() Event { return Returned{gateway, second} },
+		"returned":  func() Event { return Returned{conn, second} },
 		"cancelled": func() Event { return Cancelled{attempt} },
 		"wanted":    func() Event { return GiveUp{attempt} },
 		"complete":  func() Event { return CallEnded{Attempt: attempt, Outcome: Complete, Exec: 20 * time.Millisecond} },

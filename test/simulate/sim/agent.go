@@ -225,18 +225,18 @@ func (a *agent) do(effect core.Effect) {
 	case core.Connect:
 		a.connect(e)
 	case core.Disconnect:
-		if c := a.connOf(e.Gateway); c != nil {
+		if c := a.connOf(e.Conn); c != nil {
 			c.disconnect()
 		}
 	case core.Decline:
-		a.connOf(e.Gateway).decline(e.Call)
+		a.connOf(e.Conn).decline(e.Call)
 	case core.Lend:
-		c := a.connOf(e.Gateway)
+		c := a.connOf(e.Conn)
 		a.shares = a.shares || !a.isHeard()
 		c.credits += e.Credits
 		c.send(lendFrame{e.Credits})
 	case core.TellNode:
-		a.connOf(e.Gateway).send(nodeFrame{e.Busy})
+		a.connOf(e.Conn).send(nodeFrame{e.Busy})
 	case core.TellStalled:
 		a.tellStalled(e)
 	case core.TakeBack:
@@ -290,7 +290,7 @@ func (a *agent) mayAsk(p core.Pull) {
 
 // takeBack takes credits back.
 func (a *agent) takeBack(e core.TakeBack) {
-	c := a.connOf(e.Gateway)
+	c := a.connOf(e.Conn)
 	if idle := a.now().Sub(a.lastBusy); !a.shares && !a.gaveUp && e.Credits > c.recalled && idle < backoffAfter {
 		a.world.violate(RuleKeepsLoans, 0)
 	}

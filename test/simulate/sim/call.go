@@ -52,7 +52,7 @@ func (a *agent) forget(t *agentAttempt) {
 
 // claim asks the ticket's gateway for the call.
 func (a *agent) claim(e core.Claim) {
-	c := a.connOf(e.Gateway)
+	c := a.connOf(e.Conn)
 	delete(a.unclaimed, e.Ticket.ID)
 	t := &agentAttempt{agent: a, name: e.Attempt, id: e.Ticket.ID, conn: c, number: 2*c.claims + 1, lent: a.lends[e.Ticket.ID]}
 	c.claims++
@@ -70,7 +70,7 @@ func (a *agent) release(name core.Attempt) {
 
 // accepted takes a call that came by a loan. It has not begun until startCall.
 func (a *agent) accepted(e core.Accept) {
-	c := a.connOf(e.Gateway)
+	c := a.connOf(e.Conn)
 	call := c.calls[e.Call]
 	a.attempts = append(a.attempts, &agentAttempt{
 		agent: a, name: e.Attempt, id: call.id, conn: c, number: call.call, granted: call, came: a.now(), lent: true, outcome: core.NotStarted,

@@ -14,7 +14,7 @@ const closePatience = 2 * time.Second
 // gatewayConn is an instance's end of a connection to a gateway, or the attempt to make one.
 type gatewayConn struct {
 	agent  *agent
-	name   core.Gateway
+	name   core.Conn
 	addr   string
 	stream *stream
 	// open says that the gateway has said welcome, closing that the instance has closed its
@@ -38,13 +38,13 @@ type gatewayConn struct {
 type resumption struct{ resume, seen int }
 
 func (a *agent) connect(e core.Connect) {
-	c := &gatewayConn{agent: a, name: e.Gateway, addr: e.Addr, calls: make(map[uint32]callFrame)}
+	c := &gatewayConn{agent: a, name: e.Conn, addr: e.Addr, calls: make(map[uint32]callFrame)}
 	a.gateways = append(a.gateways, c)
 	c.stream = a.dial(a.world.nodeOf(e.Addr), openCalls{}, c)
 }
 
 // connOf is the connection of a name; nil if it is over.
-func (a *agent) connOf(name core.Gateway) *gatewayConn {
+func (a *agent) connOf(name core.Conn) *gatewayConn {
 	for _, c := range a.gateways {
 		if c.name == name {
 			return c
@@ -66,7 +66,7 @@ func (c *gatewayConn) take(m any) {
 	case welcomeFrame:
 		c.open, c.resume = true, m.resume
 		delete(a.broken, c.addr)
-		a.step(core.GatewayOpened{Gateway: c.name})
+		a.step(core.ConnOpened{Conn: c.name})
 	case callFrame:
 		c.called(m)
 	case refusedFrame:
@@ -87,7 +87,7 @@ func (c *gatewayConn) take(m any) {
 		c.recalled = max(0, c.recalled-min(m.credits, c.credits))
 		c.credits -= m.credits
 		c.granted = c.granted && a.isHeard()
-		a.step(core.Returned{Gateway: c.name, Credits: m.credits})
+		a.step(core.Returned{Conn: c.name, Credits: m.credits})
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *gatewayConn) called(m callFrame) {
 	c.seen = m.call
 	c.credits--
 	c.calls[uint32(m.call)] = m
-	c.agent.step(core.Called{Gateway: c.name, Call: uint32(m.call), ID: m.id, Remaining: m.remain})
+	c.agent.step(core.Called{Conn: c.name, Call: uint32(m.call), ID: m.id, Remaining: m.remain})
 	delete(c.calls, uint32(m.call))
 }
 
@@ -166,5 +166,5 @@ func (c *gatewayConn) end() {
 			a.forget(t)
 		}
 	}
-	a.step(core.GatewayLost{Gateway: c.name})
+	a.step(core.ConnLost{Conn: c.name})
 }
