@@ -151,7 +151,7 @@ func (t Ticket) reply(c *Core, now time.Time) {
 	if t.Lent || !c.node.busy { // on a busy node it may be for the sake of calm ones
 		c.conns.lends = t.Lent
 	}
-	beginCall(c, now, n, a)
+	c.beginCall(now, n, a)
 }
 
 func (g Granted) apply(c *Core, now time.Time) {
@@ -167,7 +167,7 @@ func (g Granted) apply(c *Core, now time.Time) {
 		c.emit(Release(g))
 		c.giveBack(now, g.Attempt, a, Done{ID: a.id})
 	default:
-		handToFunction(c, now, g.Attempt, a)
+		c.handToFunction(now, g.Attempt, a)
 	}
 }
 
@@ -186,7 +186,7 @@ func (c *Core) connOfAttemptLost(now time.Time, n Attempt) {
 	case running:
 		a.unwanted = true
 	case awaitingCore:
-		giveUpWaiting(c, now)
+		c.giveUpWaiting(now)
 	}
 }
 
@@ -207,7 +207,7 @@ func (e Cancelled) apply(c *Core, now time.Time) {
 	switch a := c.calls.attempts[e.Attempt]; {
 	case a == nil:
 	case a.phase == awaitingCore:
-		giveUpWaiting(c, now)
+		c.giveUpWaiting(now)
 	case a.phase == running:
 		a.unwanted = true
 		c.emit(Cancel(e))
@@ -218,7 +218,7 @@ func (e BodyCut) apply(c *Core, now time.Time) {
 	switch a := c.calls.attempts[e.Attempt]; {
 	case a == nil:
 	case a.phase == awaitingCore:
-		giveUpWaiting(c, now)
+		c.giveUpWaiting(now)
 	case a.phase == running:
 		a.unwanted = true
 	}

@@ -261,7 +261,7 @@ func (e Called) apply(c *Core, now time.Time) {
 	c.conns.lend(now, cn, -1)
 	c.emit(Accept{Attempt: n, Conn: e.Conn, Call: e.Call})
 	c.renewIfUsedUp(now, e.Conn, cn)
-	beginCall(c, now, n, a)
+	c.beginCall(now, n, a)
 }
 
 // leaveConn ends the use of a connection by an attempt. Whether the attempt's place stays

@@ -109,7 +109,7 @@ func (Wake) apply(c *Core, _ time.Time) { c.wake = time.Time{} }
 
 // due does everything that is due.
 func (c *Core) due(now time.Time) {
-	nodeDue(c, now)
+	c.nodeDue(now)
 	c.claimsDue(now)
 	c.idleDue(now)
 	c.connsDue(now)
@@ -126,7 +126,7 @@ func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(nodeNext(c), c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.conns.due, c.shareNext(),
+	next := earliest(c.nodeNext(), c.calls.nextClaimDeadline(), c.idleNext(), c.linkNext(), c.conns.due, c.shareNext(),
 		c.audits.nextAt(c.calls.held()), c.life.goodbyeDeadline)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return

@@ -113,7 +113,7 @@ func (c *Core) drainSilently(now time.Time, detail string) {
 // wait for a connection: others get them, now that the instance leaves.
 func (c *Core) endLoans(now time.Time) {
 	c.takeAllBack(now)
-	giveUpWaiting(c, now)
+	c.giveUpWaiting(now)
 	for _, n := range slices.Sorted(maps.Keys(c.calls.attempts)) {
 		if a := c.calls.inPhase(claiming, n); a != nil && !a.sent {
 			c.giveBack(now, n, a, Done{ID: a.id})

@@ -51,15 +51,15 @@ type node struct {
 }
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
-func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
+func (c *Core) beginCall(now time.Time, n Attempt, a *attempt) {
 	if c.params.Concurrency != 1 || !c.node.asks || now.Before(c.node.distrusted) {
-		proceed(c, now, n, a)
+		c.proceed(now, n, a)
 		return
 	}
 	a.known = true
 	if c.node.silent {
 		c.emit(AskCore{n})
-		proceed(c, now, n, a)
+		c.proceed(now, n, a)
 		return
 	}
 	a.phase = awaitingCore
@@ -69,17 +69,17 @@ func beginCall(c *Core, now time.Time, n Attempt, a *attempt) {
 }
 
 // proceed claims the call of a ticket, and starts one that came by a loan, unless it has waited too long.
-func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
+func (c *Core) proceed(now time.Time, n Attempt, a *attempt) {
 	if a.late(now) {
-		giveUpWaiting(c, now)
+		c.giveUpWaiting(now)
 		return
 	}
-	if c.node.waiting == n && endWait(c, now, a) {
+	if c.node.waiting == n && c.endWait(now, a) {
 		c.sendPull(now, 0)
-		tellStalled(c, n, a, false)
+		c.tellStalled(n, a, false)
 	}
 	if a.byLoan {
-		handToFunction(c, now, n, a)
+		c.handToFunction(now, n, a)
 		return
 	}
 	a.phase = claiming
@@ -89,14 +89,14 @@ func proceed(c *Core, now time.Time, n Attempt, a *attempt) {
 }
 
 // handToFunction hands a call to the function.
-func handToFunction(c *Core, now time.Time, n Attempt, a *attempt) {
+func (c *Core) handToFunction(now time.Time, n Attempt, a *attempt) {
 	a.phase = running
 	c.emit(Start{n, a.coreWait})
-	armLow(c, now)
+	c.armLow(now)
 }
 
 // endWait ends the wait of a call, and reports whether the scheduler has heard of it.
-func endWait(c *Core, now time.Time, a *attempt) (said bool) {
+func (c *Core) endWait(now time.Time, a *attempt) (said bool) {
 	said, c.node.said, c.node.waiting = c.node.said, false, 0
 	a.coreWait = now.Sub(c.node.asked)
 	return said
@@ -104,13 +104,13 @@ func endWait(c *Core, now time.Time, a *attempt) (said bool) {
 
 // sayWait tells the scheduler that a call waits, and again when it has waited twice as long. A
 // gateway that has handed it over remembers it.
-func sayWait(c *Core, now time.Time) {
+func (c *Core) sayWait(now time.Time) {
 	n, a := c.waitingForCore()
 	if a == nil || now.Before(c.node.sayAt) {
 		return
 	}
 	if !c.node.said {
-		tellStalled(c, n, a, true)
+		c.tellStalled(n, a, true)
 	}
 	c.node.said, c.node.sayAt = true, now.Add(now.Sub(c.node.asked))
 	c.sendPull(now, 0)
@@ -119,7 +119,7 @@ func sayWait(c *Core, now time.Time) {
 // tellStalled tells the gateway that has handed a call over whether it stalls: another instance
 // may have a core for it. A call of a ticket is not claimed yet, so that its gateway waits for
 // a claim.
-func tellStalled(c *Core, n Attempt, a *attempt, stalls bool) {
+func (c *Core) tellStalled(n Attempt, a *attempt, stalls bool) {
 	if a.byLoan {
 		c.emit(TellStalled{n, stalls})
 	}
@@ -129,7 +129,7 @@ func tellStalled(c *Core, n Attempt, a *attempt, stalls bool) {
 // calm node. One that has begun goes on.
 func (e GiveUp) apply(c *Core, now time.Time) {
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil && a.byLoan {
-		giveUpWaiting(c, now)
+		c.giveUpWaiting(now)
 	}
 }
 
@@ -149,21 +149,21 @@ func (c *Core) waitingForCore() (Attempt, *attempt) {
 }
 
 // failOpen lets the waiting call begin without a core.
-func failOpen(c *Core, now time.Time) {
+func (c *Core) failOpen(now time.Time) {
 	if n, a := c.waitingForCore(); a != nil {
 		c.counts.CoreTimeouts++
-		proceed(c, now, n, a)
+		c.proceed(now, n, a)
 	}
 }
 
 // giveUpWaiting ends the call that waits for a core. It has not begun, so another instance can
 // take it unless it has waited too long.
-func giveUpWaiting(c *Core, now time.Time) {
+func (c *Core) giveUpWaiting(now time.Time) {
 	n, a := c.waitingForCore()
 	if a == nil {
 		return
 	}
-	said := endWait(c, now, a)
+	said := c.endWait(now, a)
 	a.known = false
 	c.emit(GiveUpCore{n})
 	if !a.byLoan {
@@ -183,7 +183,7 @@ func giveUpWaiting(c *Core, now time.Time) {
 
 // sayBusy tells the scheduler and gateways whether the node is busy, if that has changed: each of
 // them prefers the instances of calm nodes.
-func sayBusy(c *Core, now time.Time, busy bool) {
+func (c *Core) sayBusy(now time.Time, busy bool) {
 	if c.node.busy == busy {
 		return
 	}
@@ -215,16 +215,16 @@ func (e NodeMode) apply(c *Core, now time.Time) {
 	if !e.Busy { // in the low band, too, a call has all that it wants
 		c.node.forgetLow()
 	}
-	sayBusy(c, now, e.Busy)
-	armLow(c, now)
+	c.sayBusy(now, e.Busy)
+	c.armLow(now)
 	if e.Ask {
-		reportRunning(c)
+		c.reportRunning()
 	}
 }
 
 // reportRunning tells the node agent of a call that runs already: who computes without a
 // ticket is slowed down.
-func reportRunning(c *Core) {
+func (c *Core) reportRunning() {
 	for n, a := range c.calls.attempts {
 		if a.phase == running && c.params.Concurrency == 1 && !a.known {
 			a.known = true
@@ -236,7 +236,7 @@ func reportRunning(c *Core) {
 func (e NodeGranted) apply(c *Core, now time.Time) {
 	c.node.hear(now)
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil {
-		proceed(c, now, e.Attempt, a)
+		c.proceed(now, e.Attempt, a)
 	}
 }
 
@@ -251,22 +251,22 @@ func (e NodeLow) apply(c *Core, now time.Time) {
 	c.node.low = e.Low
 	c.sayPingEvery(now)
 	if e.Low {
-		armLow(c, now)
+		c.armLow(now)
 		return
 	}
-	sayNormal(c, now)
+	c.sayNormal(now)
 }
 
 // armLow lets the scheduler hear in a while that a call runs in the low band of a busy node. An
 // instance of class Batch is always in that band.
-func armLow(c *Core, now time.Time) {
+func (c *Core) armLow(now time.Time) {
 	if c.node.low && c.node.busy && !c.node.saidLow && c.node.sayLowAt.IsZero() && c.calls.anyRuns() {
 		c.node.sayLowAt = now.Add(invocation.LongCoreWait)
 	}
 }
 
 // sayNormal tells the scheduler that no call is low any more, if it has heard that one was.
-func sayNormal(c *Core, now time.Time) {
+func (c *Core) sayNormal(now time.Time) {
 	if c.node.forgetLow() {
 		c.sendPull(now, 0)
 	}
@@ -281,7 +281,7 @@ func (n *node) forgetLow() (said bool) {
 
 // sayLow tells the scheduler that a call has long had only what others leave of the cores: more
 // instances would not help it.
-func sayLow(c *Core, now time.Time) {
+func (c *Core) sayLow(now time.Time) {
 	if at := c.node.sayLowAt; at.IsZero() || now.Before(at) {
 		return
 	}
@@ -291,21 +291,21 @@ func sayLow(c *Core, now time.Time) {
 
 func (NodeLost) apply(c *Core, now time.Time) {
 	c.node.asks, c.node.low, c.node.silent = false, false, false
-	sayNormal(c, now)
-	sayBusy(c, now, false)
+	c.sayNormal(now)
+	c.sayBusy(now, false)
 	for _, a := range c.calls.attempts {
 		a.known = false
 	}
-	failOpen(c, now)
+	c.failOpen(now)
 }
 
 // nodeNext is when nodeDue has something to do.
-func nodeNext(c *Core) time.Time {
-	return earliest(impatientAt(c), sayAt(c), lateAt(c), c.node.sayLowAt)
+func (c *Core) nodeNext() time.Time {
+	return earliest(c.impatientAt(), c.sayAt(), c.lateAt(), c.node.sayLowAt)
 }
 
 // lateAt is when the waiting call has waited too long; zero if none waits that has a bound.
-func lateAt(c *Core) time.Time {
+func (c *Core) lateAt() time.Time {
 	if _, a := c.waitingForCore(); a != nil {
 		return a.beginBy
 	}
@@ -313,7 +313,7 @@ func lateAt(c *Core) time.Time {
 }
 
 // impatientAt is when the waiting call begins without a core; zero if none waits.
-func impatientAt(c *Core) time.Time {
+func (c *Core) impatientAt() time.Time {
 	if _, a := c.waitingForCore(); a == nil {
 		return c.node.distrusted
 	}
@@ -325,7 +325,7 @@ func impatientAt(c *Core) time.Time {
 }
 
 // sayAt is when the scheduler hears of the wait next; zero if no call waits.
-func sayAt(c *Core) time.Time {
+func (c *Core) sayAt() time.Time {
 	if _, a := c.waitingForCore(); a == nil {
 		return time.Time{}
 	}
@@ -334,22 +334,22 @@ func sayAt(c *Core) time.Time {
 
 // nodeDue lets a call begin that has waited too long, or tells of its wait, and trusts the node
 // agent again after a while. A call that must not begin any more ends.
-func nodeDue(c *Core, now time.Time) {
-	if at := lateAt(c); !at.IsZero() && !now.Before(at) {
-		giveUpWaiting(c, now)
+func (c *Core) nodeDue(now time.Time) {
+	if at := c.lateAt(); !at.IsZero() && !now.Before(at) {
+		c.giveUpWaiting(now)
 	}
-	sayWait(c, now)
-	sayLow(c, now)
-	if at := impatientAt(c); at.IsZero() || now.Before(at) {
+	c.sayWait(now)
+	c.sayLow(now)
+	if at := c.impatientAt(); at.IsZero() || now.Before(at) {
 		return
 	}
 	if _, a := c.waitingForCore(); a == nil {
 		c.node.distrusted = time.Time{}
 		if c.node.asks {
-			reportRunning(c)
+			c.reportRunning()
 		}
 		return
 	}
 	c.node.distrusted, c.node.silent = now.Add(distrustFor), true
-	failOpen(c, now)
+	c.failOpen(now)
 }
