@@ -44,9 +44,8 @@ type attempt struct {
 	conn  Conn
 	// ticket is the call's; nil if it came by a loan.
 	ticket *invocation.Ticket
-	// lent says that the ticket's place stays with the gateway, and byLoan that the call came
-	// without a ticket.
-	lent, byLoan bool
+	// lent says that the ticket's place stays with the gateway.
+	lent bool
 	// sent says that the claim was sent, and claimDeadline is when the agent gives it up.
 	sent          bool
 	claimDeadline time.Time
@@ -60,6 +59,9 @@ type attempt struct {
 	// time of a ticket's call with the claim.
 	beginBy time.Time
 }
+
+// byLoan reports whether the call came without a ticket.
+func (a *attempt) byLoan() bool { return a.ticket == nil }
 
 // late reports whether the attempt must not begin any more.
 func (a *attempt) late(now time.Time) bool { return !a.beginBy.IsZero() && !now.Before(a.beginBy) }
@@ -245,12 +247,12 @@ func (e CallEnded) apply(c *Core, now time.Time) {
 	c.calls.lastRan = now
 	wasLow := c.node.saidLow
 	c.endAttempt(now, e.Attempt)
-	keeps := c.leaveConn(now, a, a.lent || a.byLoan)
+	keeps := c.leaveConn(now, a, a.lent || a.byLoan())
 	c.emit(Deliver{Attempt: e.Attempt, Keeps: keeps})
 	switch {
-	case !a.byLoan && keeps:
+	case !a.byLoan() && keeps:
 		c.sendPull(now, 0, done)
-	case !a.byLoan:
+	case !a.byLoan():
 		c.sendPull(now, 1, done)
 	case !keeps:
 		c.sendPull(now, 1)

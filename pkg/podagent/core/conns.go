@@ -252,7 +252,6 @@ func (e Called) apply(c *Core, now time.Time) {
 	}
 	c.noteCall(now)
 	n, a := c.calls.addAttempt(e.ID, e.Conn)
-	a.byLoan = true
 	if e.Remaining > 0 {
 		a.beginBy = now.Add(e.Remaining - e.Remaining/runShare)
 	}
@@ -272,7 +271,7 @@ func (c *Core) leaveConn(now time.Time, a *attempt, wanted bool) (keeps bool) {
 		return false
 	}
 	cn.users--
-	if a.byLoan {
+	if a.byLoan() {
 		cn.loans--
 	}
 	keeps = wanted && cn.phase == connOpen && !cn.retired && !c.life.draining && (cn.recalled == 0 || now.Before(cn.termEnds))

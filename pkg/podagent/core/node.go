@@ -78,7 +78,7 @@ func (c *Core) proceed(now time.Time, n Attempt, a *attempt) {
 		c.sendPull(now, 0)
 		c.tellStalled(n, a, false)
 	}
-	if a.byLoan {
+	if a.byLoan() {
 		c.handToFunction(now, n, a)
 		return
 	}
@@ -120,7 +120,7 @@ func (c *Core) sayWait(now time.Time) {
 // may have a core for it. A call of a ticket is not claimed yet, so that its gateway waits for
 // a claim.
 func (c *Core) tellStalled(n Attempt, a *attempt, stalls bool) {
-	if a.byLoan {
+	if a.byLoan() {
 		c.emit(TellStalled{n, stalls})
 	}
 }
@@ -128,7 +128,7 @@ func (c *Core) tellStalled(n Attempt, a *attempt, stalls bool) {
 // apply lets go of a call that waits for a core, because its gateway has a place for it on a
 // calm node. One that has begun goes on.
 func (e GiveUp) apply(c *Core, now time.Time) {
-	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil && a.byLoan {
+	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil && a.byLoan() {
 		c.giveUpWaiting(now)
 	}
 }
@@ -139,7 +139,7 @@ func (c *Core) longWait(now time.Time) LongWait {
 	if a == nil || !c.node.said {
 		return LongWait{}
 	}
-	return LongWait{ID: a.id, Waited: now.Sub(c.node.asked), ByLoan: a.byLoan}
+	return LongWait{ID: a.id, Waited: now.Sub(c.node.asked), ByLoan: a.byLoan()}
 }
 
 // waitingForCore is the call that waits for a core, or nil.
@@ -166,7 +166,7 @@ func (c *Core) giveUpWaiting(now time.Time) {
 	said := c.endWait(now, a)
 	a.known = false
 	c.emit(GiveUpCore{n})
-	if !a.byLoan {
+	if !a.byLoan() {
 		c.giveBack(now, n, a, Done{ID: a.id})
 		return
 	}
