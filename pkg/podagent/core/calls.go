@@ -188,7 +188,7 @@ func (c *Core) connOfAttemptLost(now time.Time, n Attempt) {
 	case running:
 		a.unwanted = true
 	case awaitingCore:
-		c.giveUpWaiting(now)
+		c.giveUp(now, n, a)
 	}
 }
 
@@ -209,7 +209,7 @@ func (e Cancelled) apply(c *Core, now time.Time) {
 	switch a := c.calls.attempts[e.Attempt]; {
 	case a == nil:
 	case a.phase == awaitingCore:
-		c.giveUpWaiting(now)
+		c.giveUp(now, e.Attempt, a)
 	case a.phase == running:
 		a.unwanted = true
 		c.emit(Cancel(e))
@@ -220,7 +220,7 @@ func (e BodyCut) apply(c *Core, now time.Time) {
 	switch a := c.calls.attempts[e.Attempt]; {
 	case a == nil:
 	case a.phase == awaitingCore:
-		c.giveUpWaiting(now)
+		c.giveUp(now, e.Attempt, a)
 	case a.phase == running:
 		a.unwanted = true
 	}

@@ -113,7 +113,9 @@ func (c *Core) drainSilently(now time.Time, detail string) {
 // wait for a connection: others get them, now that the instance leaves.
 func (c *Core) endLoans(now time.Time) {
 	c.takeAllBack(now)
-	c.giveUpWaiting(now)
+	if n, a := c.waitingForCore(); a != nil {
+		c.giveUp(now, n, a)
+	}
 	for _, n := range slices.Sorted(maps.Keys(c.calls.attempts)) {
 		if a := c.calls.inPhase(claiming, n); a != nil && !a.sent {
 			c.giveBack(now, n, a, Done{ID: a.id})

@@ -71,12 +71,14 @@ func (c *Core) beginCall(now time.Time, n Attempt, a *attempt) {
 // proceed claims the call of a ticket, and starts one that came by a loan, unless it has waited too long.
 func (c *Core) proceed(now time.Time, n Attempt, a *attempt) {
 	if a.late(now) {
-		c.giveUpWaiting(now)
+		c.giveUp(now, n, a)
 		return
 	}
-	if c.node.waiting == n && c.endWait(now, a) {
-		c.sendPull(now, 0)
-		c.tellStalled(n, a, false)
+	if c.node.waiting == n {
+		if said := c.endWait(now, a); said {
+			c.sendPull(now, 0)
+			c.tellStalled(n, a, false)
+		}
 	}
 	if a.byLoan() {
 		c.handToFunction(now, n, a)
@@ -129,7 +131,7 @@ func (c *Core) tellStalled(n Attempt, a *attempt, stalls bool) {
 // calm node. One that has begun goes on.
 func (e GiveUp) apply(c *Core, now time.Time) {
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil && a.byLoan() {
-		c.giveUpWaiting(now)
+		c.giveUp(now, e.Attempt, a)
 	}
 }
 
@@ -156,13 +158,9 @@ func (c *Core) failOpen(now time.Time) {
 	}
 }
 
-// giveUpWaiting ends the call that waits for a core. It has not begun, so another instance can
-// take it unless it has waited too long.
-func (c *Core) giveUpWaiting(now time.Time) {
-	n, a := c.waitingForCore()
-	if a == nil {
-		return
-	}
+// giveUp ends a call that waits for a core. It has not begun, so another instance can take it
+// unless it has waited too long.
+func (c *Core) giveUp(now time.Time, n Attempt, a *attempt) {
 	said := c.endWait(now, a)
 	a.known = false
 	c.emit(GiveUpCore{n})
@@ -335,8 +333,8 @@ func (c *Core) sayAt() time.Time {
 // nodeDue lets a call begin that has waited too long, or tells of its wait, and trusts the node
 // agent again after a while. A call that must not begin any more ends.
 func (c *Core) nodeDue(now time.Time) {
-	if at := c.lateAt(); !at.IsZero() && !now.Before(at) {
-		c.giveUpWaiting(now)
+	if n, a := c.waitingForCore(); a != nil && a.late(now) {
+		c.giveUp(now, n, a)
 	}
 	c.sayWait(now)
 	c.sayLow(now)
