@@ -245,7 +245,7 @@ func (e CallEnded) apply(c *Core, now time.Time) {
 		c.drain(now, ReasonCallBroken, e.Detail)
 	}
 	c.calls.lastRan = now
-	wasLow := c.node.saidLow
+	wasLow := c.node.lowReported
 	c.endAttempt(now, e.Attempt)
 	keeps := c.leaveConn(now, a, a.lent || a.byLoan())
 	c.emit(Deliver{Attempt: e.Attempt, Keeps: keeps})
@@ -256,7 +256,7 @@ func (e CallEnded) apply(c *Core, now time.Time) {
 		c.sendPull(now, 1, done)
 	case !keeps:
 		c.sendPull(now, 1)
-	case wasLow && !c.node.saidLow:
+	case wasLow && !c.node.lowReported:
 		c.sendPull(now, 0)
 	}
 }
@@ -289,7 +289,7 @@ func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
 	if !c.life.takesCalls() || c.conns.shared {
 		return
 	}
-	p := Pull{Credits: credits, Done: done, Loans: c.conns.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.saidLow}
+	p := Pull{Credits: credits, Done: done, Loans: c.conns.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.lowReported}
 	switch {
 	case len(p.Loans) == 0:
 		c.idle.reported = false

@@ -89,10 +89,10 @@ func (c *Core) ping(now time.Time) {
 
 func (c *Core) sendPing(now time.Time) { c.send(now, Ping{Every: c.pingEvery(), Report: c.report()}) }
 
-// sayPingEvery tells the scheduler that it will hear pings at another interval, unless a heartbeat that says so is due.
+// reportPingEvery tells the scheduler that it will hear pings at another interval, unless a heartbeat that says so is due.
 // It is none itself: the interval may change several times within a moment, which is no silence of the scheduler, or
 // again and again, which does not excuse it.
-func (c *Core) sayPingEvery(now time.Time) {
+func (c *Core) reportPingEvery(now time.Time) {
 	h := &c.link.heartbeat
 	if !c.link.established() || c.life.hungUp || !now.Before(h.pingAt(c.pingEvery())) {
 		return

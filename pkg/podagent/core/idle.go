@@ -51,9 +51,9 @@ func (c *Core) noteCall(now time.Time) {
 	}
 }
 
-// reportAt is when an instance with loans reports that it is idle; zero if it does not. Recalled
+// idleReportAt is when an instance with loans reports that it is idle; zero if it does not. Recalled
 // places are not lent any more, though a gateway may still call by them.
-func (c *Core) reportAt() time.Time {
+func (c *Core) idleReportAt() time.Time {
 	if c.idle.reported || c.conns.idle == 0 || c.conns.lent() == 0 {
 		return time.Time{}
 	}
@@ -66,7 +66,7 @@ func (c *Core) idleNext() time.Time {
 	case !c.isIdle() || c.idle.askedToLeave || c.keepsLoans():
 		return time.Time{}
 	case !c.idle.quiet:
-		return earliest(c.reportAt(), c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
+		return earliest(c.idleReportAt(), c.idle.quietAt(c.params), c.idle.leaveAt(c.params))
 	}
 	return c.idle.leaveAt(c.params)
 }
@@ -88,10 +88,10 @@ func (c *Core) idleDue(now time.Time) {
 		c.idle.quiet = true
 		c.pullLoansBack(now)
 		c.emit(Quiet{})
-		c.sayPingEvery(now) // the scheduler learns that it will hear less
+		c.reportPingEvery(now) // the scheduler learns that it will hear less
 		return
 	}
-	if at := c.reportAt(); !at.IsZero() && !now.Before(at) {
+	if at := c.idleReportAt(); !at.IsZero() && !now.Before(at) {
 		c.idle.reported = true
 		c.sendPull(now, 0)
 	}

@@ -239,7 +239,7 @@ func (w Welcome) reply(c *Core, now time.Time) {
 	c.link.epoch = max(c.link.epoch, w.Epoch)
 	c.startup.accepted = true
 	if c.params.Spare {
-		c.sayPingEvery(now) // the scheduler learns that it will hear little
+		c.reportPingEvery(now) // the scheduler learns that it will hear little
 	}
 }
 

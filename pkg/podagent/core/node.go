@@ -40,14 +40,14 @@ type node struct {
 	// waiting is the call that waits for a core, since asked; 0 for none.
 	waiting Attempt
 	asked   time.Time
-	// said says that the scheduler has heard of the wait, and the gateway of a call that it has
-	// handed over. sayAt is when the scheduler hears of it next.
-	said  bool
-	sayAt time.Time
-	// saidLow says that the scheduler has heard that a call runs in the low band of a busy node, and
-	// sayLowAt is when it hears that; zero if it need not.
-	saidLow  bool
-	sayLowAt time.Time
+	// reported says that the scheduler has heard of the wait, and the gateway of a call that it has
+	// handed over. reportAt is when the scheduler hears of it next.
+	reported bool
+	reportAt time.Time
+	// lowReported says that the scheduler has heard that a call runs in the low band of a busy node, and
+	// lowReportAt is when it hears that; zero if it need not.
+	lowReported bool
+	lowReportAt time.Time
 }
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
@@ -63,7 +63,7 @@ func (c *Core) beginCall(now time.Time, n Attempt, a *attempt) {
 		return
 	}
 	a.phase = awaitingCore
-	c.node.waiting, c.node.asked, c.node.sayAt = n, now, now.Add(invocation.LongCoreWait)
+	c.node.waiting, c.node.asked, c.node.reportAt = n, now, now.Add(invocation.LongCoreWait)
 	c.counts.CoreAsks++
 	c.emit(AskCore{n})
 }
@@ -75,7 +75,7 @@ func (c *Core) proceed(now time.Time, n Attempt, a *attempt) {
 		return
 	}
 	if c.node.waiting == n {
-		if said := c.endWait(now, a); said {
+		if reported := c.endWait(now, a); reported {
 			c.sendPull(now, 0)
 			c.tellStalled(n, a, false)
 		}
@@ -98,23 +98,23 @@ func (c *Core) handToFunction(now time.Time, n Attempt, a *attempt) {
 }
 
 // endWait ends the wait of a call, and reports whether the scheduler has heard of it.
-func (c *Core) endWait(now time.Time, a *attempt) (said bool) {
-	said, c.node.said, c.node.waiting = c.node.said, false, 0
+func (c *Core) endWait(now time.Time, a *attempt) (reported bool) {
+	reported, c.node.reported, c.node.waiting = c.node.reported, false, 0
 	a.coreWait = now.Sub(c.node.asked)
-	return said
+	return reported
 }
 
-// sayWait tells the scheduler that a call waits, and again when it has waited twice as long. A
+// reportCoreWait tells the scheduler that a call waits, and again when it has waited twice as long. A
 // gateway that has handed it over remembers it.
-func (c *Core) sayWait(now time.Time) {
+func (c *Core) reportCoreWait(now time.Time) {
 	n, a := c.waitingForCore()
-	if a == nil || now.Before(c.node.sayAt) {
+	if a == nil || now.Before(c.node.reportAt) {
 		return
 	}
-	if !c.node.said {
+	if !c.node.reported {
 		c.tellStalled(n, a, true)
 	}
-	c.node.said, c.node.sayAt = true, now.Add(now.Sub(c.node.asked))
+	c.node.reported, c.node.reportAt = true, now.Add(now.Sub(c.node.asked))
 	c.sendPull(now, 0)
 }
 
@@ -138,7 +138,7 @@ func (e GiveUp) apply(c *Core, now time.Time) {
 // longWait is the wait that the scheduler has heard of, or zero.
 func (c *Core) longWait(now time.Time) LongWait {
 	_, a := c.waitingForCore()
-	if a == nil || !c.node.said {
+	if a == nil || !c.node.reported {
 		return LongWait{}
 	}
 	return LongWait{ID: a.id, Waited: now.Sub(c.node.asked), ByLoan: a.byLoan()}
@@ -161,7 +161,7 @@ func (c *Core) failOpen(now time.Time) {
 // giveUp ends a call that waits for a core. It has not begun, so another instance can take it
 // unless it has waited too long.
 func (c *Core) giveUp(now time.Time, n Attempt, a *attempt) {
-	said := c.endWait(now, a)
+	reported := c.endWait(now, a)
 	a.known = false
 	c.emit(GiveUpCore{n})
 	if !a.byLoan() {
@@ -174,14 +174,14 @@ func (c *Core) giveUp(now time.Time, n Attempt, a *attempt) {
 	switch {
 	case !keeps:
 		c.sendPull(now, 1)
-	case said:
+	case reported:
 		c.sendPull(now, 0)
 	}
 }
 
-// sayBusy tells the scheduler and gateways whether the node is busy, if that has changed: each of
+// reportBusy tells the scheduler and gateways whether the node is busy, if that has changed: each of
 // them prefers the instances of calm nodes.
-func (c *Core) sayBusy(now time.Time, busy bool) {
+func (c *Core) reportBusy(now time.Time, busy bool) {
 	if c.node.busy == busy {
 		return
 	}
@@ -194,8 +194,8 @@ func (c *Core) sayBusy(now time.Time, busy bool) {
 	}
 }
 
-// hear notes a sign of the node agent.
-func (n *node) hear(now time.Time) { n.heard, n.silent = now, false }
+// noteSign notes a sign of the node agent.
+func (n *node) noteSign(now time.Time) { n.heard, n.silent = now, false }
 
 // patience is how long a call waits without a sign.
 func (n *node) patience() time.Duration {
@@ -203,17 +203,17 @@ func (n *node) patience() time.Duration {
 }
 
 func (e NodeWelcome) apply(c *Core, now time.Time) {
-	c.node.hear(now)
+	c.node.noteSign(now)
 	c.node.stillEvery = e.StillEvery
 }
 
 func (e NodeMode) apply(c *Core, now time.Time) {
-	c.node.hear(now)
+	c.node.noteSign(now)
 	c.node.asks = e.Ask
 	if !e.Busy { // in the low band, too, a call has all that it wants
 		c.node.forgetLow()
 	}
-	c.sayBusy(now, e.Busy)
+	c.reportBusy(now, e.Busy)
 	c.armLow(now)
 	if e.Ask {
 		c.reportRunning()
@@ -232,39 +232,39 @@ func (c *Core) reportRunning() {
 }
 
 func (e NodeGranted) apply(c *Core, now time.Time) {
-	c.node.hear(now)
+	c.node.noteSign(now)
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil {
 		c.proceed(now, e.Attempt, a)
 	}
 }
 
-func (NodeStill) apply(c *Core, now time.Time) { c.node.hear(now) }
+func (NodeStill) apply(c *Core, now time.Time) { c.node.noteSign(now) }
 
 // An instance in the low band may be too slow for frequent pings, so it announces rare ones.
 func (e NodeLow) apply(c *Core, now time.Time) {
-	c.node.hear(now)
+	c.node.noteSign(now)
 	if c.node.low == e.Low {
 		return
 	}
 	c.node.low = e.Low
-	c.sayPingEvery(now)
+	c.reportPingEvery(now)
 	if e.Low {
 		c.armLow(now)
 		return
 	}
-	c.sayNormal(now)
+	c.reportNotLow(now)
 }
 
 // armLow lets the scheduler hear in a while that a call runs in the low band of a busy node. An
 // instance of class Batch is always in that band.
 func (c *Core) armLow(now time.Time) {
-	if c.node.low && c.node.busy && !c.node.saidLow && c.node.sayLowAt.IsZero() && c.calls.anyRuns() {
-		c.node.sayLowAt = now.Add(invocation.LongCoreWait)
+	if c.node.low && c.node.busy && !c.node.lowReported && c.node.lowReportAt.IsZero() && c.calls.anyRuns() {
+		c.node.lowReportAt = now.Add(invocation.LongCoreWait)
 	}
 }
 
-// sayNormal tells the scheduler that no call is low any more, if it has heard that one was.
-func (c *Core) sayNormal(now time.Time) {
+// reportNotLow tells the scheduler that no call is low any more, if it has heard that one was.
+func (c *Core) reportNotLow(now time.Time) {
 	if c.node.forgetLow() {
 		c.sendPull(now, 0)
 	}
@@ -272,25 +272,25 @@ func (c *Core) sayNormal(now time.Time) {
 
 // forgetLow ends what the scheduler hears of the low band, and reports whether it has heard that a
 // call is low. The next pull does not say so.
-func (n *node) forgetLow() (said bool) {
-	said, n.saidLow, n.sayLowAt = n.saidLow, false, time.Time{}
-	return said
+func (n *node) forgetLow() (reported bool) {
+	reported, n.lowReported, n.lowReportAt = n.lowReported, false, time.Time{}
+	return reported
 }
 
-// sayLow tells the scheduler that a call has long had only what others leave of the cores: more
+// reportLow tells the scheduler that a call has long had only what others leave of the cores: more
 // instances would not help it.
-func (c *Core) sayLow(now time.Time) {
-	if at := c.node.sayLowAt; at.IsZero() || now.Before(at) {
+func (c *Core) reportLow(now time.Time) {
+	if at := c.node.lowReportAt; at.IsZero() || now.Before(at) {
 		return
 	}
-	c.node.saidLow, c.node.sayLowAt = true, time.Time{}
+	c.node.lowReported, c.node.lowReportAt = true, time.Time{}
 	c.sendPull(now, 0)
 }
 
 func (NodeLost) apply(c *Core, now time.Time) {
 	c.node.asks, c.node.low, c.node.silent = false, false, false
-	c.sayNormal(now)
-	c.sayBusy(now, false)
+	c.reportNotLow(now)
+	c.reportBusy(now, false)
 	for _, a := range c.calls.attempts {
 		a.known = false
 	}
@@ -299,7 +299,7 @@ func (NodeLost) apply(c *Core, now time.Time) {
 
 // nodeNext is when nodeDue has something to do.
 func (c *Core) nodeNext() time.Time {
-	return earliest(c.impatientAt(), c.sayAt(), c.lateAt(), c.node.sayLowAt)
+	return earliest(c.impatientAt(), c.waitReportAt(), c.lateAt(), c.node.lowReportAt)
 }
 
 // lateAt is when the waiting call has waited too long; zero if none waits that has a bound.
@@ -322,12 +322,12 @@ func (c *Core) impatientAt() time.Time {
 	return earliest(sign.Add(c.node.patience()), c.node.asked.Add(maxCoreWait))
 }
 
-// sayAt is when the scheduler hears of the wait next; zero if no call waits.
-func (c *Core) sayAt() time.Time {
+// waitReportAt is when the scheduler hears of the wait next; zero if no call waits.
+func (c *Core) waitReportAt() time.Time {
 	if _, a := c.waitingForCore(); a == nil {
 		return time.Time{}
 	}
-	return c.node.sayAt
+	return c.node.reportAt
 }
 
 // nodeDue lets a call begin that has waited too long, or tells of its wait, and trusts the node
@@ -336,8 +336,8 @@ func (c *Core) nodeDue(now time.Time) {
 	if n, a := c.waitingForCore(); a != nil && a.late(now) {
 		c.giveUp(now, n, a)
 	}
-	c.sayWait(now)
-	c.sayLow(now)
+	c.reportCoreWait(now)
+	c.reportLow(now)
 	if at := c.impatientAt(); at.IsZero() || now.Before(at) {
 		return
 	}
