@@ -145,7 +145,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	select {
 	case <-a.drained:
 	case <-ctx.Done():
-		a.notify(core.Stop{Detail: "the agent was told to stop: " + context.Cause(ctx).Error()})
+		a.notify(core.Stop{Detail: "the agent received a stop signal: " + context.Cause(ctx).Error()})
 		<-a.drained
 	}
 	abandon()
@@ -202,7 +202,7 @@ func (a *Agent) carryOut(e core.Effect, reply *agentwire.PullReply) {
 	case core.WakeAt:
 		a.timer.Reset(time.Until(e.Time))
 	case core.Draining:
-		a.deps.Log.Info("leaving", "reason", goodbyeReason(e.Reason).String(), "detail", e.Detail)
+		a.deps.Log.Info("draining", "reason", e.Reason.String(), "detail", e.Detail)
 	case core.Drained:
 		close(a.drained)
 	case core.End:

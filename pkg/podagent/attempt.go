@@ -16,11 +16,11 @@ import (
 
 // Why a call or its claim is cancelled, or does not begin.
 var (
-	errUnwanted = errors.New("nobody waits for its answer any more")
+	errUnwanted = errors.New("its client has left")
 	errReleased = errors.New("the claim was given up")
 	errNoCore   = fmt.Errorf("%w: it waited for a core of the node", adapter.ErrNotStarted)
 	errCoreLate = fmt.Errorf("%w: no core of its node was free in that time", adapter.ErrTooLate)
-	errRunsLate = fmt.Errorf("%w: its time was over when the agent came to it", adapter.ErrNotTaken)
+	errRunsLate = fmt.Errorf("%w: its deadline passed before it began", adapter.ErrNotTaken)
 )
 
 // attempt is the work on one call: its claim, if a ticket led to it, and its run. The agent's
@@ -100,7 +100,7 @@ func (at *attempt) run(ctx context.Context) {
 	ended := core.CallEnded{Attempt: at.number, Outcome: outcome(err), Exec: at.answer.end(err)}
 	if err != nil {
 		ended.Detail = err.Error()
-		a.deps.Log.Warn("a call did not end as it should", "invocation", at.call.ID, "trace", traceOf(at.call.Header), "err", err)
+		a.deps.Log.Warn("a call failed", "invocation", at.call.ID, "trace", traceOf(at.call.Header), "err", err)
 	}
 	at.endBody()
 	a.notify(ended)

@@ -46,7 +46,7 @@ func TestA3WhatASchedulerTellsOfTheFunctionsEndFailsItsCalls(t *testing.T) {
 		// As the pod of a function that ended is deleted, SIGTERM may be first.
 		"of one that is told to stop": func(w *harness, p *pulls) {
 			w.signal(errSignal)
-			p.hear("goodbye STOPPED: the agent was told to stop: SIGTERM")
+			p.hear("goodbye STOPPED: the agent received a stop signal: SIGTERM")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

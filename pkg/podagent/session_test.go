@@ -195,7 +195,7 @@ func TestGoodbyeThatWasLostIsSaidAgain(t *testing.T) {
 		p := w.begin()
 		p.dying.Store(true) // before it has understood
 		w.signal(errSignal)
-		p.hear("goodbye STOPPED: the agent was told to stop: SIGTERM")
+		p.hear("goodbye STOPPED: the agent received a stop signal: SIGTERM")
 		p = w.stream()
 		p.hear(helloText, "goodbye STOPPED", "hung up")
 		p.hearEnd()
@@ -248,7 +248,7 @@ func TestStopLetsCallsFinish(t *testing.T) {
 		p := w.begin()
 		claim, call := w.call(p, "a")
 		w.signal(errSignal)
-		p.hear("goodbye STOPPED: the agent was told to stop: SIGTERM")
+		p.hear("goodbye STOPPED: the agent received a stop signal: SIGTERM")
 		p.ticket("b")
 		w.runs()
 		if len(w.gateway.claims) != 0 {

@@ -67,7 +67,7 @@ func (e Audit) apply(c *Core, now time.Time) {
 		absent = session
 	}
 	if absent != 0 && absent == c.audits.absent {
-		Lost{Session: absent, Cause: CauseBroken, Detail: "it ended unnoticed"}.apply(c, now)
+		Lost{Session: absent, Cause: CauseBroken, Detail: "its end was missed"}.apply(c, now)
 	}
 	c.audits.absent = absent
 	if e.FunctionEnd != "" && !c.life.draining {
@@ -115,6 +115,6 @@ func (c *Core) attemptVanished(now time.Time, n Attempt) {
 	case a.phase == claiming:
 		c.giveBack(now, n, a, Done{ID: a.id, Unclaimed: true})
 	default:
-		CallEnded{Attempt: n, Detail: "it ended unnoticed"}.apply(c, now)
+		CallEnded{Attempt: n, Detail: "its end was missed"}.apply(c, now)
 	}
 }

@@ -400,7 +400,7 @@ func TestAFunctionThatEndsBeforeItIsReadyIsLeftToOthersToTell(t *testing.T) {
 	s.on(Opened{1}, Received{1, Welcome{7}})
 	s.done = nil
 	s.on(FunctionEnded{"exited"})
-	s.expect("draining 0: exited", "drained", "hangup 1")
+	s.expect("draining 3: exited", "drained", "hangup 1")
 }
 
 func TestClaimThatIsGrantedToALeavingInstanceRuns(t *testing.T) {
@@ -427,7 +427,7 @@ func TestIdleInstanceGoesQuietAndThenAsksToLeave(t *testing.T) {
 	s.answered(1, time.Second) // not in a frenzy
 	s.expect("send 1 leave? 1h10m11s")
 	s.on(Received{1, LeaveAnswer{Granted: true}})
-	s.expect("draining 0: it waited in vain", "drained", "hangup 1")
+	s.expect("draining 7: no call for its idle timeout", "drained", "hangup 1")
 	s.on(Lost{Session: 1, Cause: CauseBroken}) // without a goodbye there is nothing to say again
 	s.expect("end")
 }
@@ -442,7 +442,7 @@ func TestInstanceThatWokeLateAsksAtOnce(t *testing.T) {
 func TestStopOfAnInstanceThatIsNotReadySaysNothing(t *testing.T) {
 	s := newScript(t, params())
 	s.on(Stop{"told"})
-	s.expect("dial 1 any", "draining 0: told", "drained", "drop 1", "end")
+	s.expect("dial 1 any", "draining 5: told", "drained", "drop 1", "end")
 }
 
 func TestFunctionThatIsNotReady(t *testing.T) {

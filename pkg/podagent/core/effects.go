@@ -143,7 +143,16 @@ const (
 	ReasonStopped
 	// ReasonUnsupported says that the agent does not speak the scheduler's protocol.
 	ReasonUnsupported
+	// ReasonIdle says that a scheduler let it leave. No goodbye has it.
+	ReasonIdle
 )
+
+func (r Reason) String() string {
+	return [...]string{
+		ReasonDone: "Done", ReasonStartFailed: "StartFailed", ReasonStartTimedOut: "StartTimedOut", ReasonFunctionEnded: "FunctionEnded",
+		ReasonCallBroken: "CallBroken", ReasonStopped: "Stopped", ReasonUnsupported: "Unsupported", ReasonIdle: "Idle",
+	}[r]
+}
 
 // LoadFunction makes the spare instance one of the function in the received Assignment:
 // messages carry its identity from now on, and the runtime loads its code. FunctionReady or

@@ -108,7 +108,7 @@ func (a LeaveAnswer) reply(c *Core, now time.Time) {
 	switch {
 	case c.life.draining:
 	case a.Granted:
-		c.drainSilently(now, "it waited in vain")
+		c.drainSilently(now, ReasonIdle, "no call for its idle timeout")
 	case c.idle.askedToLeave:
 		c.idle.askedToLeave = false
 		c.idle.notBefore = now.Add(max(a.AskAgain, MinLeavePause))

@@ -44,13 +44,13 @@ func (FunctionReady) apply(c *Core, now time.Time) {
 // A spare instance whose runtime fails has not said hello yet, so no scheduler would assign
 // it. The driver sees that and how it ends, without a goodbye.
 func (f FunctionFailed) apply(c *Core, now time.Time) {
-	if !c.link.enabled {
-		c.drainSilently(now, f.Detail)
-		return
-	}
 	reason := ReasonStartFailed
 	if f.TimedOut {
 		reason = ReasonStartTimedOut
+	}
+	if !c.link.enabled {
+		c.drainSilently(now, reason, f.Detail)
+		return
 	}
 	c.drain(now, reason, f.Detail)
 }
@@ -59,7 +59,7 @@ func (f FunctionFailed) apply(c *Core, now time.Time) {
 // the cause.
 func (s Stop) apply(c *Core, now time.Time) {
 	if !c.life.ready {
-		c.drainSilently(now, s.Detail)
+		c.drainSilently(now, ReasonStopped, s.Detail)
 		return
 	}
 	c.drain(now, ReasonStopped, s.Detail)
@@ -69,7 +69,7 @@ func (s Stop) apply(c *Core, now time.Time) {
 // before it was ready is for the driver to report.
 func (f FunctionEnded) apply(c *Core, now time.Time) {
 	if !c.life.ready {
-		c.drainSilently(now, f.Detail)
+		c.drainSilently(now, ReasonFunctionEnded, f.Detail)
 		return
 	}
 	c.drain(now, ReasonFunctionEnded, f.Detail)
@@ -100,12 +100,12 @@ func (c *Core) drain(now time.Time, reason Reason, detail string) {
 }
 
 // drainSilently is drain without a goodbye.
-func (c *Core) drainSilently(now time.Time, detail string) {
+func (c *Core) drainSilently(now time.Time, reason Reason, detail string) {
 	if c.life.draining {
 		return
 	}
 	c.life.draining = true
-	c.emit(Draining{ReasonDone, detail})
+	c.emit(Draining{reason, detail})
 	c.endLoans(now)
 }
 

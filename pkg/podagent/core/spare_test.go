@@ -87,7 +87,7 @@ func TestASpareInstanceThatIsNotWantedGoesAtOnce(t *testing.T) {
 
 	s = spare(t)
 	s.on(Stop{"told"})
-	s.expect("draining 0: told", "drained", "hangup 1")
+	s.expect("draining 5: told", "drained", "hangup 1")
 
 	s = spare(t)
 	s.on(Lost{Session: 1, Cause: CauseUnknown, Detail: "who"})
@@ -97,7 +97,7 @@ func TestASpareInstanceThatIsNotWantedGoesAtOnce(t *testing.T) {
 func TestASpareInstanceWhoseRuntimeFailsIsNotOffered(t *testing.T) {
 	s := newScript(t, spareParams())
 	s.on(FunctionFailed{Detail: "oh"})
-	s.expect("draining 0: oh", "drained", "end")
+	s.expect("draining 1: oh", "drained", "end")
 }
 
 func TestAnAssignmentThatMakesNoSenseIsAFailedStart(t *testing.T) {
