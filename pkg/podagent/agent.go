@@ -101,16 +101,17 @@ func New(config agentenv.Config, deps Deps) *Agent {
 			}
 			return deps.Dialer.Scheduler(addr)
 		},
-		dialNode: func(addr string) (conn, error) { return deps.Dialer.Node(addr) },
-		jitter:   1 + rand.Float64()/10,
-		function: newFunctionEnd(),
-		identity: identity{spare: config.Spare, uid: config.FunctionUID, function: config.Function, revision: config.Revision, cid: config.CID, class: config.Class, slice: config.Slice, concurrency: config.Concurrency},
-		assigned: make(chan *agentwire.Assignment, 1),
-		named:    make(chan struct{}),
-		drained:  make(chan struct{}),
-		ended:    make(chan struct{}),
-		attempts: make(map[core.Attempt]*attempt),
-		conns:    make(map[core.Conn]*gatewayConn), resumables: make(map[string]resumable),
+		dialNode:   func(addr string) (conn, error) { return deps.Dialer.Node(addr) },
+		jitter:     1 + rand.Float64()/10,
+		function:   newFunctionEnd(),
+		identity:   identityOf(config),
+		assigned:   make(chan *agentwire.Assignment, 1),
+		named:      make(chan struct{}),
+		drained:    make(chan struct{}),
+		ended:      make(chan struct{}),
+		attempts:   make(map[core.Attempt]*attempt),
+		conns:      make(map[core.Conn]*gatewayConn),
+		resumables: make(map[string]resumable),
 	}
 	a.workers.agent = a
 	if !config.Spare {

@@ -8,6 +8,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
@@ -25,6 +26,13 @@ type identity struct {
 	concurrency int
 }
 
+func identityOf(c agentenv.Config) identity {
+	return identity{
+		spare: c.Spare, uid: c.FunctionUID, function: c.Function, revision: c.Revision, cid: c.CID,
+		class: c.Class, slice: c.Slice, concurrency: c.Concurrency,
+	}
+}
+
 // toWire encodes a message of the agent.
 func toWire(m core.Message, who identity, token string, speech wire.Speech) *agentwire.PullRequest {
 	switch m := m.(type) {
@@ -37,14 +45,17 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 	case core.Pull:
 		done := make([]*agentwire.Done, 0, len(m.Done))
 		for _, d := range m.Done {
-			done = append(done, &agentwire.Done{InvocationId: d.ID[:], ExecNs: int64(d.Exec), CoreWaitNs: int64(d.CoreWait), Unclaimed: d.Unclaimed})
+			done = append(done, &agentwire.Done{
+				InvocationId: d.ID[:], ExecNs: int64(d.Exec), CoreWaitNs: int64(d.CoreWait), Unclaimed: d.Unclaimed,
+			})
 		}
 		loans := make([]*agentwire.Loan, 0, len(m.Loans))
 		for _, l := range m.Loans {
 			loans = append(loans, &agentwire.Loan{Gateway: l.Gateway, Calls: uint32(l.Calls)})
 		}
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
-			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle), NodeBusy: m.NodeBusy, CoreWait: coreWaitToWire(m.CoreWait), Low: m.Low,
+			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle),
+			NodeBusy: m.NodeBusy, CoreWait: coreWaitToWire(m.CoreWait), Low: m.Low,
 		}}}
 	case core.LeaveRequest:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(m.Idle)}}}

@@ -82,7 +82,8 @@ type LongWait struct {
 	ByLoan bool
 }
 
-// Ticket is the invocation of the ticket that waits; zero if the call came by a loan.
+// Ticket is the invocation of the ticket that waits; zero if the call came by a loan. Simulators, which
+// have no wire between agent and scheduler, ask for it.
 func (w LongWait) Ticket() invocation.ID {
 	if w.ByLoan {
 		return invocation.ID{}
