@@ -196,18 +196,19 @@ func (r *Driver) Adopt(fn *v1alpha1.Function) []provisioner.Existing {
 	return found
 }
 
-// Release drops a function's instances. Pods that were not requested yet are not created.
+// Release drops a function's instances. Pods that were not requested yet are not created. One that
+// was not seen counts again when it is: it may go before, without an event.
 func (r *Driver) Release(functionUID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for in := range r.byFunction[functionUID] {
 		if in.stage == stageQueued {
 			r.creator.dequeue(in)
-			r.resources.dropAssumed(in.pod)
 			if in.assigning != nil {
 				r.deletePod(in, new(brokenGrace))
 			}
 		}
+		r.resources.dropAssumed(in.pod)
 		r.removeInstance(in)
 	}
 }

@@ -638,6 +638,26 @@ func TestAdoptTakesOverAndReleaseLetsGo(t *testing.T) {
 	})
 }
 
+// Another scheduler may delete it before this one sees it, and then no event comes of it.
+func TestAPodThatWasNeverSeenTakesNoRoomOnceItIsReleased(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		th.client.PrependReactor("create", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			pod := action.(k8stesting.CreateAction).GetObject().(*corev1.Pod).DeepCopy()
+			pod.UID = "unseen"
+			return true, pod, nil
+		})
+		f := testFunction("hello")
+		th.start(f, "c-1")
+		if got := th.requested("node-1"); got.Pods != 1 {
+			t.Errorf("%+v is requested, want one pod", got)
+		}
+		th.Release(string(f.UID))
+		if got := th.requested("node-1"); got != (placement.Amount{}) {
+			t.Errorf("%+v is requested after the release", got)
+		}
+	})
+}
+
 func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
 	f := testFunction("hello")
 	other := podOfOther(t, f, "c-1", "node-1")

@@ -81,22 +81,27 @@ func (l *resourceCache) setPod(pod *corev1.Pod) {
 		l.removePod(keyOf(pod))
 		return
 	}
-	l.put(keyOf(pod), pod.Spec.NodeName, podUsage{amount: podAmount(pod), fixed: fixed(pod)})
+	usage := podUsage{amount: podAmount(pod), fixed: fixed(pod)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.replace(keyOf(pod), pod.Spec.NodeName, usage)
 }
 
 // assume counts a pod that is about to be created.
 func (l *resourceCache) assume(key podKey, node string, amount placement.Amount) {
-	l.put(key, node, podUsage{amount: amount, assumed: true})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.replace(key, node, podUsage{amount: amount, assumed: true})
 }
 
 // confirm corrects what a pod requests, which the API may have changed, if the
 // informer has not shown it yet.
 func (l *resourceCache) confirm(pod *corev1.Pod) {
+	amount := podAmount(pod)
 	l.mu.Lock()
-	c, counted := l.pods[keyOf(pod)]
-	l.mu.Unlock()
-	if counted && c.assumed {
-		l.put(keyOf(pod), pod.Spec.NodeName, podUsage{amount: podAmount(pod), assumed: true})
+	defer l.mu.Unlock()
+	if l.pods[keyOf(pod)].assumed {
+		l.replace(keyOf(pod), pod.Spec.NodeName, podUsage{amount: amount, assumed: true})
 	}
 }
 
@@ -115,9 +120,8 @@ func (l *resourceCache) removePod(key podKey) {
 	l.subtract(key)
 }
 
-func (l *resourceCache) put(key podKey, name string, c podUsage) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// replace counts a pod as c from now on. The caller holds the lock.
+func (l *resourceCache) replace(key podKey, name string, c podUsage) {
 	l.subtract(key)
 	c.node = l.nodeOf(name)
 	c.node.Requested = c.node.Requested.Plus(c.amount)
@@ -128,6 +132,7 @@ func (l *resourceCache) put(key podKey, name string, c podUsage) {
 	l.pods[key] = c
 }
 
+// subtract counts a pod no more. The caller holds the lock.
 func (l *resourceCache) subtract(key podKey) {
 	c, counted := l.pods[key]
 	if !counted {
