@@ -153,17 +153,11 @@ func (r *reconciler) applyOutcome(ctx context.Context, f *v1alpha1.Function, out
 	if err := r.changeFinalizer(ctx, f, out.finalizer); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	if err := r.applyRevisions(ctx, f, out); err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	for _, e := range out.changes {
-		r.emit(f, e)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.applyRevisions(ctx, f, out))...)
 }
 
 // applyRevisions writes in an order in which each step follows from the previous ones: a new
-// decision after some of them leads to the rest.
+// decision after some of them leads to the rest. Events about the status follow from its write only.
 func (r *reconciler) applyRevisions(ctx context.Context, f *v1alpha1.Function, out outcome) error {
 	if out.create != nil {
 		return r.createRevision(ctx, f, out.create)
@@ -183,12 +177,16 @@ func (r *reconciler) applyRevisions(ctx context.Context, f *v1alpha1.Function, o
 			return err
 		}
 	}
+	// The next plan finds the status as it is now, and tells nothing: a removal may fail.
+	r.recordWrite(f, func(w *writes) { w.pace = out.pace })
+	for _, e := range out.changes {
+		r.emit(f, e)
+	}
 	for _, revision := range out.remove {
 		if err := r.removeRevision(ctx, f, revision); err != nil {
 			return err
 		}
 	}
-	r.recordWrite(f, func(w *writes) { w.pace = out.pace })
 	return nil
 }
 
