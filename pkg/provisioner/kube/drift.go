@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/windlass-dev/windlass/internal/reconcile"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -51,10 +53,18 @@ func (r *Driver) Drift(functions []provisioner.Served) reconcile.Difference[prov
 
 // MarkGone ends an instance whose pod is not there any more.
 func (r *Driver) MarkGone(key provisioner.Key) {
-	r.mu.Lock()
-	in := r.byID[id{key.FunctionUID, key.CID}]
-	r.mu.Unlock()
-	if in != nil {
-		r.podMissing(in.pod, in.uid)
+	if pod, uid, known := r.podOf(id{key.FunctionUID, key.CID}); known {
+		r.podMissing(pod, uid)
 	}
+}
+
+// podOf is the pod of an instance.
+func (r *Driver) podOf(of id) (pod podKey, uid types.UID, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in := r.byID[of]
+	if in == nil {
+		return podKey{}, "", false
+	}
+	return in.pod, in.uid, true
 }

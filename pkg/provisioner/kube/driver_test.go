@@ -658,6 +658,34 @@ func TestAPodThatWasNeverSeenTakesNoRoomOnceItIsReleased(t *testing.T) {
 	})
 }
 
+// The race detector sees whether the look and the event share what only one may use.
+func TestAPodMayBeSeenWhileItIsLookedFor(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		pod := podOfOther(t, f, "c-1", "node-1")
+		var seen sync.WaitGroup
+		th.client.PrependReactor("*", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			switch action.GetVerb() {
+			case "create":
+				return true, pod, nil
+			case "get":
+				seen.Go(func() { th.watcher.podChanged(pod) })
+				return true, pod, nil
+			}
+			return false, nil, nil
+		})
+		th.start(f, "c-1")
+		time.Sleep(observeTimeout + 2*time.Second)
+		seen.Wait()
+		th.noExit()
+		if !th.byID[id{string(f.UID), "c-1"}].seen {
+			t.Error("nobody looked for the pod")
+		}
+		th.MarkGone(id{string(f.UID), "c-1"}.key())
+		th.exit()
+	})
+}
+
 func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
 	f := testFunction("hello")
 	other := podOfOther(t, f, "c-1", "node-1")

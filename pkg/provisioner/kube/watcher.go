@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
@@ -123,8 +124,8 @@ func (w *watcher) resyncLoop(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			for _, in := range w.unobserved(time.Now()) {
-				w.verify(ctx, in)
+			for pod, uid := range w.unobserved(time.Now()) {
+				w.verify(ctx, pod, uid)
 			}
 			w.endOverdue(time.Now())
 		case <-ctx.Done():
@@ -133,26 +134,26 @@ func (w *watcher) resyncLoop(ctx context.Context) {
 	}
 }
 
-// unobserved are some instances whose pods should have been seen by now.
-func (w *watcher) unobserved(now time.Time) []*instance {
+// unobserved are some pods that should have been seen by now.
+func (w *watcher) unobserved(now time.Time) map[podKey]types.UID {
 	w.registry.mu.Lock()
 	defer w.registry.mu.Unlock()
-	var found []*instance
+	found := make(map[podKey]types.UID)
 	for _, in := range w.registry.byID {
 		if in.stage == stageCreated && !in.seen && now.Sub(in.changed) > observeTimeout && len(found) < maxVerified {
 			in.changed = now
-			found = append(found, in)
+			found[in.pod] = in.uid
 		}
 	}
 	return found
 }
 
-func (w *watcher) verify(ctx context.Context, in *instance) {
+func (w *watcher) verify(ctx context.Context, key podKey, uid types.UID) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	pod, err := w.client.Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && pod.UID != in.uid {
-		w.registry.podMissing(in.pod, in.uid)
+	pod, err := w.client.Pods(key.namespace).Get(ctx, key.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && pod.UID != uid {
+		w.registry.podMissing(key, uid)
 	}
 }
 
