@@ -12,7 +12,7 @@ import (
 // functionTable has the entries of all functions. Each has its own lock, so that work on one
 // function does not wait for others.
 type functionTable struct {
-	// usage and moves are what all accounts come to.
+	// usage and changes are what all entries come to.
 	usage   *nodeUsage
 	changes *ChangeTracker
 
@@ -109,7 +109,7 @@ func (s *functionTable) each(do func(in *Instance)) {
 // methods hold the lock.
 type functionEntry struct {
 	uid string
-	// The account passes every change on to nodes and moves, which have locks of their own.
+	// The entry passes every change on to usage and changes, which have locks of their own.
 	usage   *nodeUsage
 	changes *ChangeTracker
 

@@ -1,7 +1,7 @@
 // Package podspec decides what the pod of an instance looks like. It is a pure function: the
 // same Input yields the same pod, byte for byte.
 //
-// Spare builds the pod of a spare instance, Claim the changes that assign it to a function, and
+// Spare builds the pod of a spare instance, AssignPatch the changes that assign it to a function, and
 // AssignmentOf the data that the function brings along.
 //
 // # Two containers
