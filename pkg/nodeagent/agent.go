@@ -42,8 +42,9 @@ type state struct {
 	open    int
 	stopped bool
 	// timer is due at the next look; nil before Run. resting says that it is not set, as nobody is there.
-	timer   Timer
-	resting bool
+	timer    Timer
+	resting  bool
+	lookedAt time.Duration
 	// Times of the last looks.
 	lookedAtMode, lookedAtLow time.Duration
 	// remindAt is when the first agent of those whose calls wait has to hear of it; 0 if none does.
@@ -99,6 +100,14 @@ func (a *Agent) onTimer() {
 	defer a.mu.Unlock()
 	if !a.state.stopped {
 		a.look(a.now())
+	}
+}
+
+// lookIfDue looks if that is nearly due. A message has woken the node agent up, and to wake up once more costs more
+// than the look.
+func (a *Agent) lookIfDue(now time.Duration) {
+	if least, _ := a.pause(); now-a.state.lookedAt >= least {
+		a.look(now)
 	}
 }
 

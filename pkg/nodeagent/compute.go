@@ -199,6 +199,7 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 		}
 		a.applyEvent(now, callorder.GaveUp{Instance: s.id, Ask: m.GaveUp.GetAsk(), Usage: s.usage})
 	}
+	a.lookIfDue(now)
 }
 
 // endCall counts the call that had a ticket, and reports whether there was one. One that was refused

@@ -19,7 +19,7 @@ type Config struct {
 	// Calls are the settings of the order, the tickets and the slices.
 	Calls callorder.Params
 	// SampleEvery is how often the processor time of calls that compute is read while the node
-	// is busy.
+	// is busy: up to a fifth of that earlier or later, so that messages save wake-ups.
 	SampleEvery time.Duration
 	// StillEvery is how often agents whose calls wait hear that they do, and how often instances
 	// in the low band are looked at.

@@ -14,8 +14,10 @@ func (a *Agent) look(now time.Duration) {
 	alone := len(a.state.sessions) == 0
 	if !alone {
 		a.sampleAll(now)
-		a.lookAfter(a.pause())
+		_, most := a.pause()
+		a.lookAfter(most)
 	}
+	a.state.lookedAt = now
 	a.state.resting = alone
 	if a.deps.Alive != nil {
 		a.deps.Alive(!alone)
@@ -43,16 +45,18 @@ func (a *Agent) sampleAll(now time.Duration) {
 	}
 }
 
-// pause is the time between two looks.
-func (a *Agent) pause() time.Duration {
-	pause := a.state.mode.pause()
+// pause is the least and the most time between two looks. On a busy node, which hears many messages, it leaves room
+// for one that comes meanwhile.
+func (a *Agent) pause() (least, most time.Duration) {
 	if a.state.mode.busy {
-		pause = min(a.config.SampleEvery, a.config.Mode.Every)
+		every := min(a.config.SampleEvery, a.config.Mode.Every)
+		return every - every/5, every + every/5
 	}
+	every := a.state.mode.pause()
 	if a.state.coLocation.core != nil {
-		pause = min(pause, coLocateEvery)
+		every = min(every, coLocateEvery)
 	}
-	return pause
+	return every, every
 }
 
 // lookAtMode compares how many threads want to run with the cores. A call that waits for its

@@ -53,6 +53,27 @@ func TestANodeAgentRestsOnceNobodyIsThere(t *testing.T) {
 	})
 }
 
+func TestMessagesSaveWakeUps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timer := &notedTimer{}
+		m := newMachine(t, timer.use)
+		defer m.run()()
+		p := m.connect("a", "f")
+		m.want(9)
+		before := timer.due.Load()
+		for n := range uint64(300) {
+			p.ask(n)
+			m.pass(2 * time.Millisecond)
+		}
+		if n := timer.due.Load() - before; n > 10 {
+			t.Errorf("it woke up %d times between 300 messages", n)
+		}
+		if last := m.state.lookedAt; m.now()-last > 6*time.Millisecond {
+			t.Errorf("it looked last %v ago", m.now()-last)
+		}
+	})
+}
+
 func TestATimerIsDueOnceForEachReset(t *testing.T) {
 	for name, start := range map[string]func(func()) Timer{"of the kernel": NewKernelTimer, "of Go": Deps{}.newTimer} {
 		t.Run(name, func(t *testing.T) {

@@ -166,7 +166,8 @@ func BenchmarkLook(b *testing.B) {
 			defer agent.mu.Unlock()
 			for b.Loop() {
 				agent.look(agent.now())
-				now = now.Add(agent.pause())
+				_, pause := agent.pause()
+				now = now.Add(pause)
 			}
 		})
 	}
