@@ -42,9 +42,9 @@ type state struct {
 	open    int
 	stopped bool
 	// timer is due at the next look; nil before Run. resting says that it is not set, as nobody is there.
-	timer    Timer
-	resting  bool
-	lookedAt time.Duration
+	timer           Timer
+	resting         bool
+	lookedAt, dueAt time.Duration
 	// Times of the last looks.
 	lookedAtMode, lookedAtLow time.Duration
 	// remindAt is when the first agent of those whose calls wait has to hear of it; 0 if none does.
@@ -106,14 +106,18 @@ func (a *Agent) onTimer() {
 // lookIfDue looks if that is nearly due. A message has woken the node agent up, and to wake up once more costs more
 // than the look.
 func (a *Agent) lookIfDue(now time.Duration) {
-	if least, _ := a.pause(); now-a.state.lookedAt >= least {
+	least, most := a.pause()
+	switch next := a.state.lookedAt + most; {
+	case now-a.state.lookedAt >= least:
 		a.look(now)
+	case next < a.state.dueAt: // the message was of a call that has to wait
+		a.lookAfter(now, next-now)
 	}
 }
 
 // lookAfter sets when the next look is due.
-func (a *Agent) lookAfter(pause time.Duration) {
-	a.state.resting = false
+func (a *Agent) lookAfter(now, pause time.Duration) {
+	a.state.resting, a.state.dueAt = false, now+pause
 	if a.state.timer != nil {
 		a.state.timer.Reset(pause)
 	}
@@ -241,7 +245,7 @@ func (a *Agent) joinLocked(s *session) error {
 	})
 	a.state.coLocation.joined(a.now(), a.state.sessions, s)
 	if a.state.resting {
-		a.lookAfter(0)
+		a.lookAfter(a.now(), 0)
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ type breaths struct {
 	// gives back at its end what it did not use, or more is taken.
 	credit   time.Duration
 	refilled time.Duration
+	// drawing is how many instances breathe.
+	drawing int
 }
 
 // lowInstance is an instance in the low band.
@@ -71,7 +73,10 @@ func (b *breaths) lifted(id callorder.InstanceID) {
 }
 
 // settle ends the account of a breath.
-func (b *breaths) settle(i *lowInstance) { b.credit += b.params.Usage - (i.usage - i.from) }
+func (b *breaths) settle(i *lowInstance) {
+	b.credit += b.params.Usage - (i.usage - i.from)
+	b.drawing--
+}
 
 // breathing says whether an instance is normal though it belongs into the low band.
 func (b *breaths) breathing(id callorder.InstanceID) bool {
@@ -123,6 +128,7 @@ func (b *breaths) letBreathe(now time.Duration) []callorder.InstanceID {
 			break
 		}
 		b.credit -= b.params.Usage
+		b.drawing++
 		i.breathing, i.since, i.from = true, now, i.usage
 		admitted = append(admitted, i.id)
 	}

@@ -19,7 +19,8 @@ type Config struct {
 	// Calls are the settings of the order, the tickets and the slices.
 	Calls callorder.Params
 	// SampleEvery is how often the processor time of calls that compute is read while the node
-	// is busy: up to a fifth of that earlier or later, so that messages save wake-ups.
+	// is busy: up to a fifth of that earlier or later, so that messages save wake-ups. While no call
+	// waits it is Mode.Every, if that is longer.
 	SampleEvery time.Duration
 	// StillEvery is how often agents whose calls wait hear that they do, and how often instances
 	// in the low band are looked at.

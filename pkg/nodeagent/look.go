@@ -15,7 +15,7 @@ func (a *Agent) look(now time.Duration) {
 	if !alone {
 		a.sampleAll(now)
 		_, most := a.pause()
-		a.lookAfter(most)
+		a.lookAfter(now, most)
 	}
 	a.state.lookedAt = now
 	a.state.resting = alone
@@ -49,7 +49,10 @@ func (a *Agent) sampleAll(now time.Duration) {
 // for one that comes meanwhile.
 func (a *Agent) pause() (least, most time.Duration) {
 	if a.state.mode.busy {
-		every := min(a.config.SampleEvery, a.config.Mode.Every)
+		every := a.config.Mode.Every
+		if a.coresAreWanted() {
+			every = min(every, a.config.SampleEvery)
+		}
 		return every - every/5, every + every/5
 	}
 	every := a.state.mode.pause()
@@ -57,6 +60,13 @@ func (a *Agent) pause() (least, most time.Duration) {
 		every = min(every, coLocateEvery)
 	}
 	return every, every
+}
+
+// coresAreWanted says whether somebody waits for what another one has of the cores. Otherwise it is early enough to know
+// that a call has used up its slice, or sleeps, once somebody does.
+func (a *Agent) coresAreWanted() bool {
+	n := a.state.core.Counts()
+	return n.Waiting+n.Preempted+n.Demoted > 0 || a.state.breaths.drawing > 0
 }
 
 // lookAtMode compares how many threads want to run with the cores. A call that waits for its

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
 // notedTimer is one of Go's that notes how often it is due.
@@ -38,7 +40,7 @@ func TestANodeAgentRestsOnceNobodyIsThere(t *testing.T) {
 		defer m.run()()
 		p := m.connect("a", "f")
 		m.want(9)
-		if n := m.wakesIn(timer, time.Second); n < 90 {
+		if n := m.wakesIn(timer, time.Second); n < 80 {
 			t.Errorf("it looks %d times a second on a busy node", n)
 		}
 		p.hangUp()
@@ -70,6 +72,36 @@ func TestMessagesSaveWakeUps(t *testing.T) {
 		}
 		if last := m.state.lookedAt; m.now()-last > 6*time.Millisecond {
 			t.Errorf("it looked last %v ago", m.now()-last)
+		}
+	})
+}
+
+func TestABusyMachineWhereNobodyWaitsIsSampledHalfAsOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timer := &notedTimer{}
+		m := newMachine(t, func(c *Config, d *Deps) {
+			c.Calls.Cores, c.Calls.Slice = 1, callorder.Slice{Rule: callorder.SliceFixed, Length: 50 * time.Millisecond}
+			timer.use(c, d)
+		})
+		defer m.run()()
+		has, waits := m.connect("a", "f"), m.connect("b", "g")
+		m.want(9) // by other programs
+		if n := m.wakesIn(timer, time.Second); n > 100 {
+			t.Errorf("with nobody who wants a core it looks %d times a second", n)
+		}
+		has.ask(1)
+		m.group("a").compute(true)
+		if n := m.wakesIn(timer, 45*time.Millisecond); n > 5 {
+			t.Errorf("beside one call with a core it looks %d times in 45 ms", n)
+		}
+		m.pass(4 * time.Millisecond)
+		waits.heard()
+		waits.ask(1)
+		m.pass(6 * time.Millisecond)
+		expect(t, "once the other's slice is over", waits, "grant 1")
+		m.group("b").compute(true)
+		if n := m.wakesIn(timer, 40*time.Millisecond); n < 6 {
+			t.Errorf("while a call is beyond its slice it looks %d times in 40 ms", n)
 		}
 	})
 }
