@@ -585,6 +585,27 @@ func TestWhoComputesWithoutAskingIsLow(t *testing.T) {
 	})
 }
 
+func TestLowInstancesAreReadOnceInEachLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) { c.Calls.Unasked.Start, c.Breath.Share = 50*time.Millisecond, 0 })
+		defer m.run()()
+		const silent = 20
+		for n := range silent {
+			name := fmt.Sprint("i", n)
+			m.connect(name, name)
+			m.group(name).compute(true)
+		}
+		m.want(9)
+		m.pass(300 * time.Millisecond)
+		if n := len(m.state.core.AppendLow(nil)); n != silent {
+			t.Fatalf("%d are low", n)
+		}
+		if n := m.readsIn(time.Second); n > 13*silent {
+			t.Errorf("each is read %d times a second", n/silent)
+		}
+	})
+}
+
 func TestSlicesAndBlockedCallsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()

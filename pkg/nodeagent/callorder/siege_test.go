@@ -146,6 +146,7 @@ func (s *siege) tick() {
 	}
 	if s.core != nil && s.now%(100*ms) == 0 {
 		s.sample(s.core.AppendUnasked(nil, 32))
+		s.sample(s.core.AppendLow(nil))
 	}
 	for _, p := range s.pods {
 		for p.left <= 0 && !p.waits && p.until <= s.now && p.then != nil {

@@ -134,7 +134,7 @@ func (c *Core) MayBeExempt(now time.Duration, id InstanceID) bool {
 // exempted lets an instance compute without asking for a while.
 func (a *allowance) exempted(p UnaskedParams) { a.exempt, a.emptied, a.left = true, false, p.Exempt }
 
-// AppendUnasked appends the next instances, at most n, that take tickets and run no call that has begun.
+// AppendUnasked appends the next instances, at most n, that take tickets, run no call that has begun, and are not low: AppendLow has those.
 // Who computes there is found in as many turns as it takes to go around.
 func (c *Core) AppendUnasked(to []InstanceID, n int) []InstanceID {
 	if !c.busy {
@@ -142,7 +142,7 @@ func (c *Core) AppendUnasked(to []InstanceID, n int) []InstanceID {
 	}
 	for range len(c.members) {
 		c.turn = (c.turn + 1) % len(c.members)
-		if i := c.members[c.turn]; i.class.takesTickets() && i.unasked() {
+		if i := c.members[c.turn]; i.class.takesTickets() && i.unasked() && !i.low {
 			to = append(to, i.id)
 			n--
 		}
