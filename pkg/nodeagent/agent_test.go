@@ -793,6 +793,35 @@ func TestWithoutALoadTheMachineIsCalm(t *testing.T) {
 	})
 }
 
+func TestTheLoadIsNotReadWhileMoreCallsWaitThanThereAreCores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) { c.Calls.BlockedAfter, c.Calls.Slice = 0, callorder.Slice{Rule: callorder.SliceOff} })
+		defer m.run()()
+		var agents []*fakeAgent
+		for n := range 5 {
+			agents = append(agents, m.connect(fmt.Sprint("i", n), "f"))
+		}
+		m.want(9)
+		for _, p := range agents {
+			p.ask(1)
+		}
+		m.pass(100 * time.Millisecond)
+		m.mu.Lock()
+		m.loads, m.runnable = 0, 0
+		m.mu.Unlock()
+		m.pass(3 * time.Second)
+		m.mu.Lock()
+		loads := m.loads
+		m.mu.Unlock()
+		if loads > 0 {
+			t.Errorf("it was read %d times", loads)
+		}
+		if !m.state.mode.busy {
+			t.Error("the machine is calm")
+		}
+	})
+}
+
 func TestCallsThatRanAlreadyAreTakenIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

@@ -140,7 +140,7 @@ type Identifier interface {
 type Deps struct {
 	Instances Identifier
 	// Runnable is how many threads of the node want to run, without the one that calls it:
-	// LoadAvg.Runnable. While it fails, the node counts as calm.
+	// LoadAvg.Runnable. While it fails, the node counts as calm, unless more calls wait than it has cores.
 	Runnable func() (int, error)
 	// Registry may be nil; then no metrics are kept.
 	Registry prometheus.Registerer

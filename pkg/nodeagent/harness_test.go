@@ -30,6 +30,7 @@ type machine struct {
 	mu       sync.Mutex
 	runnable int
 	loadErr  error
+	loads    int // how often the load was read
 	groups   map[string]*fakeGroup
 	// holds are those that were opened last for each instance; nil for none.
 	holds map[string]*fakeHold
@@ -66,6 +67,7 @@ func (m *machine) run() (stop func() error) {
 func (m *machine) load() (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.loads++
 	return m.runnable, m.loadErr
 }
 

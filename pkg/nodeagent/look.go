@@ -73,18 +73,11 @@ func (a *Agent) coresAreWanted() bool {
 // ticket wants to, though its thread sleeps: otherwise a node on which everything waits in order
 // would seem calm.
 func (a *Agent) lookAtMode(now time.Duration) {
-	runnable, err := a.deps.Runnable()
-	if err != nil {
-		runnable = 0
-		if !a.state.loadFailed {
-			a.deps.Log.Warn("the load of the node cannot be read; it counts as calm", "err", err)
-		}
+	wanting := a.state.core.Counts().Waiting
+	if wanting <= a.config.Calls.Cores {
+		wanting = a.addRunnable(wanting)
 	}
-	a.state.loadFailed = err != nil
-	if err == nil {
-		runnable += a.state.core.Counts().Waiting
-	}
-	if !a.state.mode.observe(now, runnable > a.config.Calls.Cores && a.wantedByOthers(now)) {
+	if !a.state.mode.observe(now, wanting > a.config.Calls.Cores && a.wantedByOthers(now)) {
 		return
 	}
 	busy := a.state.mode.busy
@@ -94,6 +87,20 @@ func (a *Agent) lookAtMode(now time.Duration) {
 	for _, s := range a.state.sessions {
 		s.setMode(busy, busy)
 	}
+}
+
+// addRunnable adds the threads that want to run to the calls that wait. Where their number cannot be read, nobody wants
+// the cores.
+func (a *Agent) addRunnable(waiting int) int {
+	runnable, err := a.deps.Runnable()
+	if err != nil && !a.state.loadFailed {
+		a.deps.Log.Warn("the load of the node cannot be read; it counts as calm unless more calls wait than it has cores", "err", err)
+	}
+	a.state.loadFailed = err != nil
+	if err != nil {
+		return 0
+	}
+	return waiting + runnable
 }
 
 // wantedByOthers reports whether more than the threads of batch instances want the cores. They want

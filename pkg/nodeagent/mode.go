@@ -91,11 +91,10 @@ func (l *LoadAvg) Runnable() (int, error) {
 	if n == 0 {
 		return 0, err
 	}
-	fields := bytes.Fields(buffer[:n])
-	if len(fields) < 4 {
-		return 0, errors.New("nodeagent: the load average has too few fields")
+	before, _, found := bytes.Cut(buffer[:n], []byte("/"))
+	if !found {
+		return 0, errors.New("nodeagent: the load average has no number of threads")
 	}
-	runnable, _, _ := bytes.Cut(fields[3], []byte("/"))
-	running, err := strconv.Atoi(string(runnable))
+	running, err := strconv.Atoi(string(before[bytes.LastIndexByte(before, ' ')+1:]))
 	return max(0, running-1), err
 }
