@@ -67,8 +67,11 @@ func (m *mode) pause() time.Duration {
 	return m.params.CalmEvery
 }
 
-// LoadAvg reads how many threads want to run.
-type LoadAvg struct{ file *cgroups.Readable }
+// LoadAvg reads how many threads want to run, for one goroutine at a time.
+type LoadAvg struct {
+	file   *cgroups.Readable
+	buffer [128]byte
+}
 
 // OpenLoadAvg opens /proc/loadavg, or a file like it.
 func OpenLoadAvg(path string) (*LoadAvg, error) {
@@ -76,7 +79,7 @@ func OpenLoadAvg(path string) (*LoadAvg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LoadAvg{file}, nil
+	return &LoadAvg{file: file}, nil
 }
 
 // Close closes the file.
@@ -86,12 +89,11 @@ func (l *LoadAvg) Close() error { return l.file.Close() }
 //
 //	0.20 0.18 0.12 3/80 11206
 func (l *LoadAvg) Runnable() (int, error) {
-	var buffer [128]byte
-	n, err := l.file.ReadAt(buffer[:], 0)
+	n, err := l.file.ReadAt(l.buffer[:], 0)
 	if n == 0 {
 		return 0, err
 	}
-	before, _, found := bytes.Cut(buffer[:n], []byte("/"))
+	before, _, found := bytes.Cut(l.buffer[:n], []byte("/"))
 	if !found {
 		return 0, errors.New("nodeagent: the load average has no number of threads")
 	}

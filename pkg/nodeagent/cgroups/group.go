@@ -25,6 +25,7 @@ type Group struct {
 	weight  file // nil without bands
 	low     bool
 	before  string // the weight that it had before it was low
+	buffer  [128]byte
 }
 
 // Open opens a group. A group that somebody has left in the low band, and that no journal knows,
@@ -83,12 +84,11 @@ func (g *Group) adopt() error {
 
 // Usage is the processor time that the group has used so far.
 func (g *Group) Usage() (time.Duration, error) {
-	var buffer [128]byte
-	n, err := g.usage.ReadAt(buffer[:], 0)
+	n, err := g.usage.ReadAt(g.buffer[:], 0)
 	if n == 0 {
 		return 0, err
 	}
-	return g.version.parseUsage(buffer[:n])
+	return g.version.parseUsage(g.buffer[:n])
 }
 
 // parseUsage reads nanoseconds, or the line of microseconds that cpu.stat begins with.

@@ -195,6 +195,9 @@ func TestUsageIsReadInBothVersions(t *testing.T) {
 		if got, err := g.Usage(); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", tree, got, err, want)
 		}
+		if n := testing.AllocsPerRun(100, func() { _, _ = g.Usage() }); n > 0 {
+			t.Errorf("%s: a read makes %v pieces of garbage", tree, n)
+		}
 	}
 	if _, err := v2.parseUsage([]byte("nr_periods 3\n")); err == nil {
 		t.Error("what is not the usage was read as one")
