@@ -45,6 +45,7 @@ type state struct {
 	timer           Timer
 	resting         bool
 	lookedAt, dueAt time.Duration
+	aliveAt         time.Duration // when Deps.Alive is called next
 	// Times of the last looks.
 	lookedAtMode, lookedAtLow time.Duration
 	// remindAt is when the first agent of those whose calls wait has to hear of it; 0 if none does.

@@ -66,18 +66,27 @@ func TestACalmMachineIsSilent(t *testing.T) {
 }
 
 // TestEachLookIsASignOfLife: a node agent that nobody needs looks at nothing, and says so before.
-func TestEachLookIsASignOfLife(t *testing.T) {
+func TestLooksAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var last time.Time
 		var instances bool
+		signs := 0
 		m := newMachine(t, func(_ *Config, d *Deps) {
-			d.Alive = func(some bool) { last, instances = time.Now(), some }
+			d.Alive = func(some bool) {
+				last, instances = time.Now(), some
+				signs++
+			}
 		})
 		defer m.run()()
 		p := m.connect("a", "f")
 		for _, runnable := range []int{0, 9} {
 			m.want(runnable)
 			m.pass(time.Minute)
+			before := signs
+			m.pass(time.Second)
+			if n := signs - before; n > 20 {
+				t.Errorf("with %d threads it gives %d signs a second", runnable, n)
+			}
 			if silent := time.Since(last); !instances || silent > m.config.Mode.CalmEvery {
 				t.Errorf("with %d threads it is silent for %v; instances: %t", runnable, silent, instances)
 			}

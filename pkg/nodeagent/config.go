@@ -146,8 +146,8 @@ type Deps struct {
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Alive is called after each look at the instances; nil for nothing. It says whether there are some: then
-	// it is called again within ModeParams.CalmEvery.
+	// Alive is called after looks at the instances; nil for nothing. It says whether there are some: then
+	// it is called again within ModeParams.CalmEvery. The Agent holds its lock, so it must not wait.
 	Alive func(instances bool)
 	// NewTimer makes what wakes it up; nil for one of Go's. Run stops it.
 	NewTimer func(due func()) Timer

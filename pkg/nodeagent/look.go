@@ -19,9 +19,21 @@ func (a *Agent) look(now time.Duration) {
 	}
 	a.state.lookedAt = now
 	a.state.resting = alone
-	if a.deps.Alive != nil {
-		a.deps.Alive(!alone)
+	a.sayAlive(now, alone)
+}
+
+// aliveEvery is how often the Agent says at most that it lives, while instances are here.
+const aliveEvery = 50 * time.Millisecond
+
+func (a *Agent) sayAlive(now time.Duration, alone bool) {
+	if a.deps.Alive == nil || now < a.state.aliveAt && !alone {
+		return
 	}
+	a.state.aliveAt = now + aliveEvery
+	if alone {
+		a.state.aliveAt = now // the next instance needs it at once
+	}
+	a.deps.Alive(!alone)
 }
 
 func (a *Agent) sampleAll(now time.Duration) {
