@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/windlass-dev/windlass/pkg/podagent"
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
 
 // The trace attacks has a victim, whose calls of 8 ms come at random to four pods and want a third of the
@@ -212,29 +212,41 @@ func (s *siege) join(n *ownNode, self, namespace, function, name string, a attac
 	if err != nil {
 		return nil, err
 	}
-	var dialer podagent.Dialer
-	if s.token != nil {
-		dialer.Nodes = s.creds
-		if p.token, err = s.token(p); err != nil {
-			return nil, err
-		}
-	}
-	p.dialer, p.node = dialer, n.addr
-	if p.talk, err = p.open(a.says); err != nil {
-		return nil, err
-	}
-	s.pods = append(s.pods, p)
-	return p, nil
+	return p, s.enter(p, n.addr, a.says)
 }
 
-// newcomer is how long a new pod waits for its welcome; a second if there is none.
+// enter opens the stream of a pod to a node agent.
+func (s *siege) enter(p *tenantPod, addr string, says *nodewire.Hello) (err error) {
+	p.node = addr
+	if s.token != nil {
+		p.dialer.Nodes = s.creds
+		if p.token, err = s.token(p); err != nil {
+			return err
+		}
+	}
+	if p.talk, err = p.open(says); err != nil {
+		return err
+	}
+	s.pods = append(s.pods, p)
+	return nil
+}
+
+// newcomer is how long a new pod waits for its welcome.
 func (s *siege) newcomer(n *ownNode, self string) (time.Duration, error) {
-	p, err := s.join(n, self, "shop", "new", "new-0", attacks[0])
+	p, err := n.startPod(self, "shop", "new", "new-0")
 	if err != nil {
 		return 0, err
 	}
+	return s.welcome(p, n.addr)
+}
+
+// welcome is how long a pod waits for its welcome, from when its agent dials; a second after the hello if there is none.
+func (s *siege) welcome(p *tenantPod, addr string) (time.Duration, error) {
 	began := time.Now()
-	for time.Since(began) < time.Second && p.talk.heard.Load() == 0 {
+	if err := s.enter(p, addr, nil); err != nil {
+		return 0, err
+	}
+	for said := time.Now(); time.Since(said) < time.Second && p.talk.heard.Load() == 0; {
 		if err := s.alive(p); err != nil {
 			return 0, err
 		}

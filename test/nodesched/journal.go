@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -102,11 +104,44 @@ const bandsWithin = 3 * time.Second
 
 // lowGroups is how many groups of functions are in the low band.
 func lowGroups() (low int) {
-	idle, _ := filepath.Glob("/sys/fs/cgroup/cpu*/windlass-*/cpu.idle")
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	idle, _ := filepath.Glob(bandsOfFunctions(string(own)))
 	for _, file := range idle {
 		if text, err := os.ReadFile(file); err == nil && len(text) > 0 && text[0] == '1' {
 			low++
 		}
 	}
 	return low
+}
+
+// bandsOfFunctions is the pattern of the files that say which groups of functions are low, for a process of these groups: a
+// local Windlass makes them below its own group, and with version 2 beside it.
+func bandsOfFunctions(own string) string {
+	root, group := "/sys/fs/cgroup", "/"
+	for line := range strings.Lines(own) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		if slices.Contains(strings.Split(f[1], ","), "cpu") {
+			root, group = hierarchies[0], f[2]
+			break
+		}
+		if f[1] == "" {
+			group = filepath.Dir(f[2])
+		}
+	}
+	return filepath.Join(root, group, "windlass-*", "cpu.idle")
+}
+
+// everLow looks until a group of a function is low, or until ended is closed, and reports whether one was.
+func everLow(ended <-chan struct{}) bool {
+	for lowGroups() == 0 {
+		select {
+		case <-ended:
+			return false
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return true
 }

@@ -32,7 +32,13 @@ func measureOverload(out io.Writer, self, temp string, load float64, length time
 	for _, n := range t.instances {
 		instances += n
 	}
+	ended, ever := make(chan struct{}), make(chan bool, 1)
+	go func() { ever <- everLow(ended) }()
 	o, left := s.replayAtMost(t, t.instances)
+	close(ended)
+	if !<-ever {
+		return errors.New("no instance was ever in the low band, or it cannot be seen")
+	}
 	time.Sleep(6 * time.Second) // agents report every five seconds
 	if o.metrics, err = s.metrics(); err != nil {
 		return err
