@@ -44,7 +44,7 @@ type siege struct {
 	mu   sync.Mutex
 	pods []*tenantPod
 	kept []*grpc.ClientConn // beside those of pods
-	// spinning are processes that always want to run, and creds and token what pods prove with who they are;
+	// spinning are processes that do not end by themselves, and creds and token what pods prove with who they are;
 	// without them the node agent is the harness's own.
 	spinning []*tenantPod
 	creds    credentials.TransportCredentials
@@ -294,6 +294,9 @@ func (s *siege) load(rng *rand.Rand, rate float64, size, length time.Duration) (
 
 // stop ends all streams and pods.
 func (s *siege) stop() (err error) {
+	for _, p := range s.spinning {
+		_ = p.cmd.Process.Kill()
+	}
 	for _, p := range s.pods {
 		p.talk.end()
 		p.stop()
@@ -302,7 +305,6 @@ func (s *siege) stop() (err error) {
 		err = errors.Join(err, c.Close())
 	}
 	for _, p := range s.spinning {
-		_ = p.cmd.Process.Kill()
 		p.stop()
 	}
 	return err

@@ -10,10 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
 // The trace cost has the node agent of the image with a hundred pods, each with a control group, a process and a
-// stream of its own. Its node is calm, or busy with pods that make calls of 10 ms in turn.
+// stream of its own. Its node is calm, or busy with pods that make calls of 10 ms in turn, at random times. All its pods
+// compute on one core, and it hands out one ticket: a node agent with more tickets reads more, and is asked more.
 const (
 	costPods = 100
 	costRate = 90.0 // calls of costCall a second on the busy node: nine tenths of a core
@@ -22,6 +26,27 @@ const (
 
 // costSpinners is how many processes always want to run on the busy node, beside its pods. They get what pods leave.
 const costSpinners = 3
+
+// costCase is a node.
+type costCase struct {
+	name string
+	busy bool
+	pods int
+	// Of the pods, fillers are of class Batch and always compute, and sleepers are in calls that wait for something else.
+	// The others make calls, if the node is busy.
+	fillers, sleepers int
+	// Goals: the most that the node agent may use of a core, and have in memory, in MiB.
+	mostCores, mostMemory float64
+}
+
+var costCases = []costCase{
+	{name: "alone", mostCores: 0.002, mostMemory: 20},
+	{name: "one", pods: 1, mostCores: 0.002, mostMemory: 20},
+	{name: "calm", pods: costPods, mostCores: 0.005, mostMemory: 30},
+	{name: "busy", busy: true, pods: costPods, mostCores: 0.02, mostMemory: 30},
+	{name: "sleeping", busy: true, pods: costPods, sleepers: costPods / 2, mostCores: 0.02, mostMemory: 30},
+	{name: "batch", busy: true, pods: costPods, fillers: costPods / 5, mostCores: 0.02, mostMemory: 30},
+}
 
 // nodeCost is what a node agent took. It is two processes: the one that orders calls, and its watcher.
 type nodeCost struct {
@@ -33,23 +58,17 @@ type nodeCost struct {
 	calls      int
 	failedOpen int
 	switches   float64 // a second
+	// What the node agent says: how many calls wait for something else, and how many instances are batch.
+	blocked, batch int
 }
 
-// measureCost measures the node agent of the image without pods, with one, with a hundred on a calm node, and on a
-// busy one.
+// measureCost measures the node agent of the image in each case.
 func measureCost(out io.Writer, self, temp string, p plan) error {
 	program, err := buildProduct(temp)
 	if err != nil {
 		return err
 	}
-	for _, at := range []struct {
-		name            string
-		busy            bool
-		pods            int
-		most, mostBytes float64
-	}{
-		{"alone", false, 0, 0.002, 20}, {"one", false, 1, 0.002, 20}, {"calm", false, costPods, 0.005, 30}, {"busy", true, costPods, 0.02, 30},
-	} {
+	for _, at := range costCases {
 		if p.only != "" && p.only != at.name {
 			continue
 		}
@@ -57,19 +76,22 @@ func measureCost(out io.Writer, self, temp string, p plan) error {
 		if profile != "" {
 			profile += "." + at.name
 		}
-		c, err := measureNodeCost(self, program, temp, profile, at.busy, at.pods, p.length)
+		c, err := measureNodeCost(self, program, temp, profile, at, p.length)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at.name, err)
 		}
-		fmt.Fprintf(out, "cost_%s_pods=%d calls=%d failed_open=%d messages_per_second=%.1f switches_per_second=%.0f anonymous_mib=%.1f watcher_resident_mib=%.1f\n",
-			at.name, at.pods, c.calls, c.failedOpen, c.messages, c.switches, c.anonymous, c.watcher)
-		judgeMost(out, "cost_"+at.name+"_cores", c.cores, at.most)
-		judgeMost(out, "cost_"+at.name+"_resident_mib", c.resident, at.mostBytes)
+		fmt.Fprintf(out, "cost_%s_pods=%d blocked=%d batch=%d calls=%d failed_open=%d messages_per_second=%.1f switches_per_second=%.0f anonymous_mib=%.1f watcher_resident_mib=%.1f\n",
+			at.name, at.pods, c.blocked, c.batch, c.calls, c.failedOpen, c.messages, c.switches, c.anonymous, c.watcher)
+		judgeMost(out, "cost_"+at.name+"_cores", c.cores, at.mostCores)
+		judgeMost(out, "cost_"+at.name+"_resident_mib", c.resident, at.mostMemory)
+		if c.blocked < at.sleepers || c.batch < at.fillers {
+			return fmt.Errorf("%s: the node agent knows %d calls that sleep and %d batch instances", at.name, c.blocked, c.batch)
+		}
 	}
 	return nil
 }
 
-func measureNodeCost(self, program, temp, profile string, busy bool, pods int, length time.Duration) (c nodeCost, err error) {
+func measureNodeCost(self, program, temp, profile string, at costCase, length time.Duration) (c nodeCost, err error) {
 	n := &ownNode{group: fmt.Sprintf("nodesched-%d", os.Getpid())}
 	s := &siege{}
 	var agent *product
@@ -83,28 +105,68 @@ func measureNodeCost(self, program, temp, profile string, busy bool, pods int, l
 	if err := n.makeGroups(); err != nil {
 		return c, err
 	}
-	if agent, err = startProduct(program, temp, busy, profile != ""); err != nil {
+	if agent, err = startProduct(program, temp, at.busy, profile != ""); err != nil {
 		return c, err
 	}
 	if s.creds, err = agent.credentials(); err != nil {
 		return c, err
 	}
 	s.token, n.addr = agent.token, agent.wire
-	for i := range pods {
-		p, err := s.join(n, self, fmt.Sprint("team-", i%5), fmt.Sprint("f", i%20), fmt.Sprint("pod-", i), attacks[0])
-		if err != nil {
-			return c, err
-		}
-		s.victims = append(s.victims, p)
-	}
-	if busy {
-		if err := s.spin(n, self, costSpinners); err != nil {
-			return c, err
-		}
+	if err := s.populate(n, self, at); err != nil {
+		return c, err
 	}
 	time.Sleep(2 * time.Second) // what starting leaves behind
 	profiling := make(chan error, 1)
 	go func() { profiling <- agent.profileInto(profile, length) }()
+	if c, err = s.cost(agent, at.busy, length); err != nil {
+		return c, err
+	}
+	text, err := metricsOf("http://"+agent.ops, nil)
+	c.blocked = int(sumOf(text, "windlass_node_calls", `state="blocked"`))
+	c.batch = int(sumOf(text, "windlass_node_instances", `class="Batch"`))
+	return c, errors.Join(err, <-profiling)
+}
+
+// populate makes the pods of a case, and lets them compute and sleep.
+func (s *siege) populate(n *ownNode, self string, at costCase) error {
+	var sleepers []*tenantPod
+	for i := range at.pods {
+		function, says := fmt.Sprint("f", i%20), attacks[0]
+		if i < at.fillers {
+			function, says = "filler", attack{says: &nodewire.Hello{Class: callorder.Batch.String()}}
+		}
+		p, err := s.join(n, self, fmt.Sprint("team-", i%5), function, fmt.Sprint("pod-", i), says)
+		switch {
+		case err != nil:
+			return err
+		case i < at.fillers:
+			s.spinning = append(s.spinning, p)
+			_, err = fmt.Fprintln(p.stdin, time.Hour.Microseconds(), 0, 1)
+		case i < at.fillers+at.sleepers:
+			s.spinning = append(s.spinning, p)
+			sleepers = append(sleepers, p)
+		default:
+			s.victims = append(s.victims, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !at.busy {
+		return nil
+	}
+	if err := s.spin(n, self, costSpinners); err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // until the node is busy, so that their calls ask
+	for _, p := range sleepers {
+		go func() { _, _ = p.talk.call(p, costCall, time.Hour) }() // until the process is killed
+	}
+	return nil
+}
+
+// cost is what the node agent takes while the victims make calls, if its node is busy.
+func (s *siege) cost(agent *product, busy bool, length time.Duration) (c nodeCost, err error) {
 	before, said, began := agent.spent(), s.messages(), time.Now()
 	if busy {
 		h := s.load(rand.New(rand.NewPCG(1, 17)), costRate, costCall, length)
@@ -120,7 +182,7 @@ func measureNodeCost(self, program, temp, profile string, busy bool, pods int, l
 	c.switches = float64(after.switches-before.switches) / took
 	c.messages = float64(s.messages()-said) / took
 	c.resident, c.anonymous, c.watcher = memoryOf(agent.measured, "VmRSS:"), memoryOf(agent.measured, "RssAnon:"), memoryOf(agent.watcher.Process.Pid, "VmRSS:")
-	return c, <-profiling
+	return c, nil
 }
 
 // looked is what the processes of a node agent have used so far.

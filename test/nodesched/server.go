@@ -107,9 +107,12 @@ func (s *server) awaitInstances(n int) error {
 	}
 }
 
-func (s *server) metrics() (string, error) {
-	client := http.Client{Transport: s.http}
-	answer, err := client.Get(s.ops + "/metrics")
+func (s *server) metrics() (string, error) { return metricsOf(s.ops, s.http) }
+
+// metricsOf reads what a program counts, by the usual transport if none is given.
+func metricsOf(ops string, by http.RoundTripper) (string, error) {
+	client := http.Client{Transport: by}
+	answer, err := client.Get(ops + "/metrics")
 	if err != nil {
 		return "", err
 	}
