@@ -804,7 +804,9 @@ func TestWithoutALoadTheMachineIsCalm(t *testing.T) {
 
 func TestTheLoadIsNotReadWhileMoreCallsWaitThanThereAreCores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMachine(t, func(c *Config, _ *Deps) { c.Calls.BlockedAfter, c.Calls.Slice = 0, callorder.Slice{Rule: callorder.SliceOff} })
+		m := newMachine(t, func(c *Config, _ *Deps) {
+			c.Calls.BlockedAfter, c.Calls.Slice = 0, callorder.Slice{Rule: callorder.SliceOff}
+		})
 		defer m.run()()
 		var agents []*fakeAgent
 		for n := range 5 {

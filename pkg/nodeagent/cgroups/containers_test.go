@@ -178,7 +178,8 @@ func TestWhatSomebodyElseHasFrozenIsLeftAlone(t *testing.T) {
 func TestPressureLeavesOutWhatLimitsCost(t *testing.T) {
 	root := plant(t, "v2-cgroupfs")
 	write(t, filepath.Join(root, "sys/fs/cgroup/kubepods/cpu.pressure"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n")
-	tree := Detect(Options{Root: root, Base: "/"})
+	kernel := &countingKernel{}
+	tree := Detect(Options{Root: root, Base: "/", kernel: kernel})
 	if got := tree.Holding(); got.Waits != Pressure {
 		t.Fatalf("it is %s", got)
 	}
@@ -205,10 +206,38 @@ func TestPressureLeavesOutWhatLimitsCost(t *testing.T) {
 	if before := waited(1_071_500); waited(1_571_500)-before != 500*time.Millisecond {
 		t.Errorf("it waited %s more, want 500 ms", waited(1_571_500)-before)
 	}
+	before := kernel.opened
+	for range 2 * limitsFor {
+		if _, err := g.Waited(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := kernel.opened - before; n > 2*3 {
+		t.Errorf("%d files were opened for %d looks", n, 2*limitsFor)
+	}
+	plantContainers(t, tree, map[string]time.Duration{"third": 0})
+	seen := waited(1_571_500)
+	for range limitsFor {
+		seen = waited(1_571_500)
+	}
+	if seen != (1_571_500-4_000_500-2*500)*time.Microsecond {
+		t.Errorf("with a third container, which was stopped for 0.5 ms, it waited %s", seen)
+	}
 	write(t, filepath.Join(pod.CPU, "cpu.pressure"), "full total=3\n")
 	if got, err := g.Waited(); err == nil {
 		t.Errorf("nonsense is %s", got)
 	}
+}
+
+// countingKernel counts the files that it opens.
+type countingKernel struct {
+	realKernel
+	opened int
+}
+
+func (k *countingKernel) open(name string, flag int) (file, error) {
+	k.opened++
+	return k.realKernel.open(name, flag)
 }
 
 func TestWaitSumIsReadWhereTheKernelKeepsIt(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Group is an open control group. It has at most three open files. One goroutine at a time uses
-// it.
+// Group is an open control group. It has at most three open files, and some more once its waits are
+// read. One goroutine at a time uses it.
 type Group struct {
 	dir     string
 	root    string // Options.Root
@@ -26,6 +26,8 @@ type Group struct {
 	low     bool
 	before  string // the weight that it had before it was low
 	buffer  [128]byte
+
+	waitFiles waitFiles
 }
 
 // Open opens a group. A group that somebody has left in the low band, and that no journal knows,
@@ -38,7 +40,7 @@ func (t *Tree) Open(f Folder, journal *Journal) (*Group, error) {
 	if !mayBeLow(f.CPU) {
 		return nil, fmt.Errorf("cgroups: %s is neither the cgroup of a pod nor one of Windlass", f.CPU)
 	}
-	g := &Group{dir: f.CPU, root: t.root, version: t.version, lever: t.lever, waits: t.holding.Waits, journal: journal}
+	g := &Group{dir: f.CPU, root: t.root, version: t.version, lever: t.lever, waits: t.holding.Waits, journal: journal, waitFiles: waitFiles{kernel: t.kernel}}
 	open := func(into *file, name string, flag int) error {
 		opened, err := t.kernel.open(name, flag)
 		if err == nil {
@@ -164,7 +166,7 @@ func (g *Group) Close() error {
 }
 
 func (g *Group) closeFiles() error {
-	var err error
+	err := g.waitFiles.close()
 	for _, f := range []file{g.usage, g.idle, g.weight} {
 		if f != nil {
 			err = errors.Join(err, f.Close())

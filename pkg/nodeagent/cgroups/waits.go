@@ -53,7 +53,11 @@ func (g *Group) Waited() (time.Duration, error) {
 	case Pressure:
 		return g.pressure()
 	case WaitSum:
-		return fieldOf(filepath.Join(g.dir, statFile), "wait_sum", time.Nanosecond)
+		text, err := g.waitFiles.totalOf(filepath.Join(g.dir, statFile))
+		if err != nil {
+			return 0, err
+		}
+		return fieldOf(text, "wait_sum", time.Nanosecond)
 	case RunDelay:
 		return runDelay(g.root, g.dir)
 	}
@@ -65,7 +69,7 @@ func (g *Group) Waited() (time.Duration, error) {
 // the time in which some thread waited, and limits that of each processor. So it goes back while a limit stops
 // several, and may be negative.
 func (g *Group) pressure() (time.Duration, error) {
-	text, err := os.ReadFile(filepath.Join(g.dir, string(Pressure)))
+	text, err := g.waitFiles.totalOf(filepath.Join(g.dir, string(Pressure)))
 	if err != nil {
 		return 0, err
 	}
@@ -73,49 +77,26 @@ func (g *Group) pressure() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	limited, err := filepath.Glob(filepath.Join(g.dir, "*", statFile))
-	for _, file := range append(limited, filepath.Join(g.dir, statFile)) {
-		// A group without a limit counts nothing, and one may go at any time.
-		throttled, failed := fieldOf(file, "throttled_usec", time.Microsecond)
-		if failed == nil {
-			waited -= throttled
-		}
-	}
-	return waited, err
+	throttled, err := g.waitFiles.throttled(g.dir)
+	return waited - throttled, err
 }
 
 // parsePressure reads the total of the line about some threads:
 //
 //	some avg10=0.00 avg60=0.00 avg300=0.00 total=59
 //	full avg10=0.00 avg60=0.00 avg300=0.00 total=0
-func parsePressure(text []byte) (time.Duration, error) {
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	_, total, found := bytes.Cut(line, []byte("total="))
-	if !found || !bytes.HasPrefix(line, []byte("some ")) {
+func parsePressure(text string) (time.Duration, error) {
+	line, _, _ := strings.Cut(text, "\n")
+	_, total, found := strings.Cut(line, "total=")
+	if !found || !strings.HasPrefix(line, "some ") {
 		return 0, fmt.Errorf("cgroups: %q is not the pressure of a cgroup", line)
 	}
-	n, err := strconv.ParseInt(string(total), 10, 64)
+	n, err := strconv.ParseInt(total, 10, 64)
 	return time.Duration(n) * time.Microsecond, err
 }
 
 func hasField(text []byte, name string) bool {
 	return bytes.HasPrefix(text, []byte(name+" ")) || bytes.Contains(text, []byte("\n"+name+" "))
-}
-
-// fieldOf reads a number from a file with a name and a number in each line.
-func fieldOf(path, name string, unit time.Duration) (time.Duration, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		number, found := strings.CutPrefix(strings.TrimSpace(line), name+" ")
-		if found {
-			n, err := strconv.ParseInt(number, 10, 64)
-			return time.Duration(n) * unit, err
-		}
-	}
-	return 0, fmt.Errorf("cgroups: %s has no %s", path, name)
 }
 
 // runDelay is the sum of what the threads of a group have waited. Those that end meanwhile count
