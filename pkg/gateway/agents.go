@@ -428,7 +428,7 @@ func (c *agentConn) onCredits(f callwire.Frame) error {
 	}
 	places := int(c.pool.unit.Spec.Template.Concurrency)
 	n := int(min(count, uint32(places)))
-	unwanted := c.gateway.dispatch.change(c.pool, c, func(pulls *lentPulls) {
+	c.gateway.dispatch.change(c.pool, c, func(pulls *lentPulls) {
 		if f.Kind == callwire.KindTakeBack {
 			n = -n
 		} else {
@@ -436,41 +436,19 @@ func (c *agentConn) onCredits(f callwire.Frame) error {
 		}
 		pulls.Lend(c.lender, n)
 	})
-	if unwanted {
-		c.returnCredits()
-	}
 	return nil
 }
 
-// lendsTo reports whether the agent is a lender of a pool.
-func (c *agentConn) lendsTo(p *pool) bool {
+// lendsTo is the pool whose lender the agent is; nil if it is none.
+func (c *agentConn) lendsTo() *pool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.pool == p
+	return c.pool
 }
 
-// returnCredits gives all credits back to the agent.
-func (c *agentConn) returnCredits() {
-	c.mu.Lock()
-	p, lender := c.pool, c.lender
-	c.mu.Unlock()
-	if p == nil {
-		return
-	}
-	var n int
-	c.gateway.dispatch.change(p, nil, func(pulls *lentPulls) {
-		n = lender.Credits()
-		pulls.Lend(lender, -n)
-	})
-	if n > 0 {
-		c.wire.CommitLater(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, uint32(n)))
-		c.wire.FlushLater()
-	}
-}
-
-// returnOne gives back a place that the gateway never had as a credit.
-func (c *agentConn) returnOne() {
-	c.wire.CommitLater(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, 1))
+// returnPlaces gives places back to the agent. The frame is not written yet.
+func (c *agentConn) returnPlaces(n int) {
+	c.wire.CommitLater(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, uint32(n)))
 }
 
 // end ends the loans of a broken connection, and the calls that the agent has. Calls that the

@@ -327,16 +327,13 @@ func (a *attempt) onStalled(stalls bool) {
 	if !a.call.whole {
 		return
 	}
-	unwanted := a.conn.gateway.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
+	a.conn.gateway.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
 		if stalls {
 			pulls.Stall(&a.stalled)
 		} else {
 			pulls.Unstall(&a.stalled)
 		}
 	})
-	if unwanted {
-		a.conn.gateway.dispatch.returnLoans(a.pool)
-	}
 }
 
 // breakOff ends the connection of an instance that sends what makes no sense.
@@ -365,28 +362,21 @@ func (a *attempt) leaves() bool {
 }
 
 // freePlace frees the attempt's place at its instance. If the place stays with the gateway, the
-// next call gets it. If no call may have it, it goes back from a gateway that stops, or whose
-// function lends nothing any more.
+// next call gets it.
 func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	if !a.lent {
 		if keeps { // it was not asked to
-			a.conn.returnOne()
+			a.conn.returnPlaces(1)
 		}
 		return
 	}
-	unwanted := a.conn.gateway.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
+	a.conn.gateway.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
 		if a.byLoan && took > 0 {
 			pulls.Executed(took, a.coreWait)
 		}
 		pulls.Unstall(&a.stalled)
 		pulls.Ended(a.conn.lender, keeps)
 	})
-	if a.stalls.Load() && unwanted { // another connection has the credit that waited for it
-		a.conn.gateway.dispatch.returnLoans(a.pool)
-	}
-	if keeps && unwanted {
-		a.conn.returnCredits()
-	}
 }
 
 // finished stops everything that runs for the attempt.

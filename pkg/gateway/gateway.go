@@ -76,8 +76,7 @@ func (g *Gateway) Drain() {
 // ReturnLoans gives lent pulls back, also those that come later. New calls are still taken: it is for a
 // gateway whose server refuses them, and lets the present ones end.
 func (g *Gateway) ReturnLoans() {
-	g.dispatch.returning.Store(true)
-	g.dispatch.returnLoans(nil)
+	g.dispatch.returnLoans()
 }
 
 // Ready reports whether new calls are admitted.

@@ -142,15 +142,11 @@ func (d *dispatcher) enqueueAt(c *call, at destination) (to conns, done bool) {
 	}
 	ask := p.core.Add(&c.waiting, time.Now(), p.limited)
 	after := d.handOver(p)
-	unwanted := p.limited && p.core.HasCredits()
 	p.mu.Unlock()
 	if ask {
 		after.ask = append(after.ask, c)
 	}
 	d.askFor(after.ask)
-	if unwanted {
-		d.returnLoans(p)
-	}
 	return after.to, true
 }
 
@@ -201,15 +197,13 @@ func (d *dispatcher) askFor(calls []*call) {
 }
 
 // change changes a pool, and hands calls to the places that are free then. reader is the connection whose
-// reader calls it, or nil. It reports whether the pool's calls may use no credits that they do not need now.
-func (d *dispatcher) change(p *pool, reader *agentConn, how func(*lentPulls)) (unwanted bool) {
+// reader calls it, or nil.
+func (d *dispatcher) change(p *pool, reader *agentConn, how func(*lentPulls)) {
 	p.mu.Lock()
 	how(&p.core)
 	after := d.handOver(p)
-	unwanted = !d.keepsCredits(p)
 	p.mu.Unlock()
 	d.finish(after, reader)
-	return unwanted
 }
 
 // handedOver is what is left to do once a pool's lock is released.
@@ -220,15 +214,18 @@ type handedOver struct {
 	ask []*call
 }
 
-// handOver hands calls to lent pulls for as long as there are both, and asks for calls that stall
-// if pulls are left. The caller holds the pool's lock, and does what is left once it has released
-// the lock.
+// handOver hands calls to lent pulls for as long as there are both. If pulls are left, it asks for calls
+// that stall, and gives back what the gateway may not keep. The caller holds the pool's lock, and does
+// what is left once it has released the lock.
 func (d *dispatcher) handOver(p *pool) (after handedOver) {
 	for {
 		w, by, ok := p.core.Next()
 		if !ok {
-			after.ask = p.core.Stranded()
 			askForStalled(p, &after)
+			if d.returning.Load() || p.limited {
+				returnUnused(p, &after)
+			}
+			after.ask = p.core.Stranded()
 			return after
 		}
 		c, now := w.Call, time.Now()
@@ -251,6 +248,14 @@ func askForStalled(p *pool, after *handedOver) {
 	for s, ok := p.core.NextStalled(); ok; s, ok = p.core.NextStalled() {
 		s.At.Instance.askToGiveUp(s.Number)
 		after.to = after.to.with(s.At.Instance)
+	}
+}
+
+// returnUnused gives back the credits that no call needs now. Schedulers hand them to others.
+func returnUnused(p *pool, after *handedOver) {
+	for from, n, ok := p.core.NextUnused(); ok; from, n, ok = p.core.NextUnused() {
+		from.Instance.returnPlaces(n)
+		after.to = after.to.with(from.Instance)
 	}
 }
 
@@ -366,18 +371,13 @@ func (d *dispatcher) report(p *pool) *link {
 	return l
 }
 
-// keepsCredits reports whether the calls of a pool may use credits that they do not need now. The
-// caller holds the pool's lock.
-func (d *dispatcher) keepsCredits(p *pool) bool {
-	return !d.returning.Load() && !p.limited
-}
-
-// returnLoans gives the credits of a pool back, or those of all if it is nil: before the gateway
-// stops, or when the function has got a limit. Schedulers hand them to others.
-func (d *dispatcher) returnLoans(p *pool) {
+// returnLoans gives back the credits that no call needs now, and those that come later: before the
+// gateway stops.
+func (d *dispatcher) returnLoans() {
+	d.returning.Store(true)
 	for _, conn := range d.agents.all() {
-		if p == nil || conn.lendsTo(p) {
-			conn.returnCredits()
+		if p := conn.lendsTo(); p != nil {
+			d.change(p, nil, func(*lentPulls) {})
 		}
 	}
 }

@@ -237,17 +237,23 @@ func TestAnInstanceDiesThatShouldGiveUpACall(t *testing.T) {
 	calm.byLoan().is("next").keep(200, "")
 }
 
-// A gateway that drains keeps no place for a call that has begun elsewhere.
+// A gateway that drains keeps no place for a call that has begun elsewhere, or whose instance is gone.
 func TestADrainingGatewayReturnsWhatWaitedForACall(t *testing.T) {
-	w := newHarness(t)
-	busy, calm := w.twoLenders()
-	slow, _ := w.asksForSlow(busy, calm)
-	w.gateway.Drain()
-	slow.stalls(0)
-	if n := receive(t, calm.returned, "the place"); n != 1 {
-		t.Errorf("%d places came back", n)
+	for name, end := range map[string]func(slow *instance){
+		"which has begun":        func(slow *instance) { slow.stalls(0) },
+		"whose instance is gone": func(slow *instance) { slow.die() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t)
+			busy, calm := w.twoLenders()
+			slow, _ := w.asksForSlow(busy, calm)
+			w.gateway.Drain()
+			end(slow)
+			if n := receive(t, calm.returned, "the place"); n != 1 {
+				t.Errorf("%d places came back", n)
+			}
+		})
 	}
-	slow.keep(200, "")
 }
 
 // A call by a loan waits for a core until its time is over. Its client may try again, and the place is

@@ -289,8 +289,17 @@ func (l *Lender[L]) Credits() int { return max(0, l.credits) }
 // which stall, and its running calls.
 func (l *Lender[L]) Held() int { return l.credits + l.promised + l.running }
 
-// HasCredits reports whether a lender has a credit.
-func (p *Pool[C, L]) HasCredits() bool { return len(p.lenders) > 0 }
+// NextUnused takes all credits of a lender that Next and NextStalled have left, to give them back; false if
+// none are left.
+func (p *Pool[C, L]) NextUnused() (from *Lender[L], credits int, ok bool) {
+	if len(p.lenders) == 0 {
+		return nil, 0, false
+	}
+	from = p.lenders[0]
+	credits = from.credits
+	p.Lend(from, -credits)
+	return from, credits, true
+}
 
 // Report is what the gateway did with the loans so far. Numbers that a lender holds back for a
 // moment count as 0.

@@ -146,6 +146,12 @@ func (s *poolStory) play(t *testing.T, words []string) []string {
 		said := s.handOver()
 		p.Ended(s.instance(words[1]), has("keeps"))
 		return said
+	case "stops": // the gateway gives back what no call needs
+		var said []string
+		for l, n, ok := p.NextUnused(); ok; l, n, ok = p.NextUnused() {
+			said = append(said, fmt.Sprintf("%s gets back %d", l.Instance, n))
+		}
+		return append(said, sendTickets(p.Stranded())...)
 	case "overdue":
 		return sendTickets(p.Overdue(s.now))
 	case "report":

@@ -205,21 +205,6 @@ func (c *agentConn) credit(n int) {
 	}
 	c.in.core.Lend(c.lender, n)
 	c.gateway.handOver(c.in)
-	if c.gateway.draining {
-		c.giveBack()
-	}
-}
-
-// giveBack gives all credits back to the instance.
-func (c *agentConn) giveBack() {
-	if c.lender == nil {
-		return
-	}
-	if n := c.lender.Credits(); n > 0 {
-		c.in.core.Lend(c.lender, -n)
-		c.gateway.handOver(c.in)
-		c.stream.send(c.gateway.node, returnFrame{n})
-	}
 }
 
 // end ends the loans of a broken connection, and the calls that the instance has. Calls that

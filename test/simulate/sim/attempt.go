@@ -91,19 +91,13 @@ func (a *attempt) freePlace(keeps bool, took, coreWait time.Duration) {
 	if !a.lent {
 		return
 	}
-	freed := a.pool.core.Unstall(&a.stalled)
+	a.pool.core.Unstall(&a.stalled)
 	if a.byLoan && took > 0 {
 		a.pool.core.Executed(took, coreWait)
 		a.pool.fn.byLoans++
 	}
 	a.pool.core.Ended(a.conn.lender, keeps)
 	a.conn.gateway.handOver(a.pool)
-	if freed {
-		a.conn.gateway.returnIfDraining()
-	}
-	if keeps && a.conn.gateway.draining {
-		a.conn.giveBack()
-	}
 }
 
 // cancel tells the instance to end the call. One that does not in time loses its connection.

@@ -73,7 +73,7 @@ func (g *gateway) taken(c *call) {
 // ask sends a waiting call's first ticket.
 func (g *gateway) ask(c *call) { g.carryOut(c, c.life.Ask(g.now())) }
 
-// handOver hands calls to lent pulls for as long as there are both.
+// handOver hands calls to lent pulls for as long as there are both. A gateway that stops gives the rest back.
 func (g *gateway) handOver(p *pool) {
 	for {
 		w, by, ok := p.core.Next()
@@ -91,10 +91,15 @@ func (g *gateway) handOver(p *pool) {
 			p.core.Handed(w, g.now())
 		}
 	}
+	g.askForStalled(p)
+	if g.draining {
+		for from, n, ok := p.core.NextUnused(); ok; from, n, ok = p.core.NextUnused() {
+			from.Instance.stream.send(g.node, returnFrame{n})
+		}
+	}
 	for _, c := range p.core.Stranded() {
 		g.ask(c)
 	}
-	g.askForStalled(p)
 }
 
 // sweep looks for calls that have waited for long without a ticket, and reports to schedulers.
@@ -137,8 +142,8 @@ func (g *gateway) report(p *pool) {
 
 // returnLoans gives all credits back, before the gateway stops.
 func (g *gateway) returnLoans() {
-	for _, c := range slices.Clone(g.agents) {
-		c.giveBack()
+	for _, p := range slices.Clone(g.pools) {
+		g.handOver(p)
 	}
 }
 

@@ -43,7 +43,6 @@ func (a *attempt) stall(stalls bool) {
 		a.pool.core.Unstall(&a.stalled)
 	}
 	a.conn.gateway.handOver(a.pool)
-	a.conn.gateway.returnIfDraining()
 }
 
 // askForStalled asks busy nodes for calls that have a place on a calm node.
@@ -78,13 +77,6 @@ func (a *attempt) leavesBusyNode() {
 		g.world.counts.GivenUp++
 	case a.call.pool == nil || to.Credits() > 0:
 		g.world.truth.broken(in, RuleGivenUpGoesOn)
-	}
-}
-
-// returnIfDraining gives all credits back that no call needs any more, of a gateway that stops.
-func (g *gateway) returnIfDraining() {
-	if g.draining {
-		g.returnLoans()
 	}
 }
 
