@@ -32,37 +32,36 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// That of the connection's last answer may have passed.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	}
-	// 1. Refuse what will not be run, before any of the body is read.
+	// 1. Find out which function is called, and by whom.
 	to, p := g.route(r)
 	caller, err := g.authenticate(r, to)
 	if err != nil && (p == nil || p.Reason == problems.FunctionNotFound) {
 		g.reject(w, r, nil, denied(err))
 		return
 	}
+	// 2. Refuse what will not be run, before any of the body is read.
 	if p == nil {
 		p = g.checkRequest(r, to.uri)
 	}
 	if p == nil {
 		to.unit, p = g.picker.pick(to.entry, to.tag)
 	}
+	// 3. Reserve room for the call.
+	var held *reservationRef
+	if p == nil {
+		held, p = g.reserve(r, to.key.Namespace)
+	}
 	if p != nil {
 		g.reject(w, r, to.functionOrNil(), *p)
 		return
 	}
-	held := reservation{namespace: to.key.Namespace, bytes: headMemory(r) + bodyMemory(r)}
-	if p := g.admitter.admit(held, g.deps.Callers.Limits(held.namespace)); p != nil {
-		g.reject(w, r, to.functionOrNil(), *p)
-		return
-	}
 	c := g.newCall(w, r, to, received)
-	c.reservation = newReservationRef(func(grown int64) {
-		g.admitter.free(reservation{namespace: held.namespace, bytes: held.bytes + grown})
-	})
+	c.reservation = held
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
 	chain := callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
 	c.headers = c.inTrace(requestHeaders(r, c.id, chain))
 	g.answerCall(c)
-	// 4. Let the client see how it ended.
+	// 7. Let the client see how it ended.
 	switch {
 	case c.answerBroken():
 		c.client.abortConnection()
@@ -71,19 +70,30 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// reserve reserves room for a call, or says why there is none.
+func (g *Gateway) reserve(r *http.Request, namespace string) (*reservationRef, *problem) {
+	held := reservation{namespace: namespace, bytes: headMemory(r) + bodyMemory(r)}
+	if p := g.admitter.admit(held, g.deps.Callers.Limits(namespace)); p != nil {
+		return nil, p
+	}
+	return newReservationRef(func(grown int64) {
+		g.admitter.free(reservation{namespace: namespace, bytes: held.bytes + grown})
+	}), nil
+}
+
 // answerCall answers an admitted call, and leaves nothing behind that uses the request or the
 // response writer.
 func (g *Gateway) answerCall(c *call) {
 	defer c.reservation.dropRef()
 	var series *functionSeries
-	// 2. Read a small body, so that a slow client costs no instance.
+	// 4. Read a small body, so that a slow client costs no instance.
 	if err := c.readSmall(); err != nil {
 		g.dispatch.step(c, refuseUnread, unreadable(err))
 	} else {
-		// 3. Keep it, offer its ticket, and wait until it is answered or
-		// the client is gone.
+		// 5. Let it wait for an instance, until it is answered or the client is gone.
 		series = g.serve(c)
 	}
+	// 6. Answer, where the function has not.
 	c.client.writeProblem(g.config.ProblemDetail)
 	c.client.body.close(c.client.rc)
 	g.metrics.callEnded(c, series)
