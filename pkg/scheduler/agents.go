@@ -35,7 +35,6 @@ func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
 	known := agentInfo{release: h.GetRelease(), agreed: agreed}
 	switch {
 	case !ok:
-		s.metrics.agentReplaced("Unsupported")
 		return known, core.AgentUnsupported
 	case agreed.Protocol < s.oldestKept:
 		return known, core.AgentOutdated

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
@@ -67,6 +68,40 @@ func TestAnAgentThatSpeaksNoProtocolOfThisReleaseIsToldToGo(t *testing.T) {
 		old.expect() // it gets no call
 		w.ticks(2)
 		w.speaking(w.started(fn, 1)[0], 2, 2).pull(1)
+		if got := w.scrape("reason")["windlass_agents_replaced_total{Unsupported}"]; got != 1 {
+			t.Errorf("%v were counted", got)
+		}
+	})
+}
+
+func TestAnUnsupportedAgentThatConnectsAgainIsCountedOnce(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		w.scheduler.protocols = wire.Speech{Min: 2, Max: 3}
+		w.runtime.deaf = true
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		for range 2 {
+			old := w.speaking(spec, 1, 1)
+			old.pull(1)
+			old.cut()
+		}
+		if got := w.scrape("reason")["windlass_agents_replaced_total{Unsupported}"]; got != 1 {
+			t.Errorf("%v were counted", got)
+		}
+	})
+}
+
+func TestAnUnsupportedSpareAgentIsCountedOnce(t *testing.T) {
+	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
+		w.scheduler.protocols = wire.Speech{Min: 2, Max: 3}
+		w.runtime.deaf = true
+		spec := w.started(poolFunction(rt), 1)[0]
+		for range 2 {
+			w.connectHello(&agentwire.Hello{
+				Spare: true, Token: podName(keyOf(string(spec.Function.UID), spec.CID)), ProtocolMin: 1, ProtocolMax: 1,
+			}).cut()
+		}
 		if got := w.scrape("reason")["windlass_agents_replaced_total{Unsupported}"]; got != 1 {
 			t.Errorf("%v were counted", got)
 		}

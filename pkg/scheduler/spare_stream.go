@@ -38,6 +38,9 @@ func (s *sessions) pullSpare(server pullServer, end ender, hello *agentwire.Hell
 	}
 	of, kept := s.negotiate(hello)
 	if kept == core.AgentUnsupported {
+		if in.State != provisioner.Leaving { // otherwise an earlier stream of it was counted
+			s.metrics.agentReplaced("Unsupported")
+		}
 		s.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
 		return server.Send(drainReply(core.Drain{Reason: string(core.BecauseUnsupported), Unsupported: true}))
 	}

@@ -188,7 +188,7 @@ func (s *host) refuseTickets(f *function, e core.Refuse) {
 	}
 }
 
-// onTerminate terminates an instance that was drained because it was idle.
+// onTerminate terminates an instance that was drained because it was idle, or for its agent.
 func (s *host) onTerminate(f *function, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
@@ -202,8 +202,9 @@ func (s *host) onTerminate(f *function, e core.Terminate) {
 		s.deps.Log.Info("replacing an instance for the age of its agent", "function", f.key.String(), "cid", e.CID)
 		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.opened().fn)})
 		return
-	default:
-		return // its stream's goroutine knows more of it
+	case core.BecauseUnsupported:
+		s.metrics.agentReplaced("Unsupported")
+		return // join ends it, which knows more of it
 	}
 	s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: capacity.EvictGrace})
 }

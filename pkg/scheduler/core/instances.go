@@ -42,12 +42,12 @@ func (e Joined) apply(f *Function, _ time.Time) {
 	f.instances[e.CID] = e.Agent
 	f.lost = slices.DeleteFunc(f.lost, func(cid invocation.CID) bool { return cid == e.CID })
 	f.do(Connected{CID: e.CID})
-	switch {
-	case e.Agent == AgentUnsupported:
+	switch unsupported := e.Agent == AgentUnsupported; {
+	case e.Draining: // and so terminated already
+		f.drain(Drain{CID: e.CID, Reason: becauseDraining, Unsupported: unsupported})
+	case unsupported:
 		f.drain(Drain{CID: e.CID, Reason: string(BecauseUnsupported), Unsupported: true})
 		f.do(Terminate{CID: e.CID, Why: BecauseUnsupported})
-	case e.Draining:
-		f.drain(Drain{CID: e.CID, Reason: becauseDraining})
 	}
 	f.wake() // there may be too many instances now
 }

@@ -54,6 +54,7 @@ func TestADrainSaysWhetherTheAgentIsUnsupported(t *testing.T) {
 	}{
 		{Joined{CID: "a", Capacity: 1, Agent: AgentUnsupported}, Drain{CID: "a", Reason: string(BecauseUnsupported), Unsupported: true}},
 		{Joined{CID: "a", Capacity: 1, Draining: true}, Drain{CID: "a", Reason: becauseDraining}},
+		{Joined{CID: "a", Capacity: 1, Draining: true, Agent: AgentUnsupported}, Drain{CID: "a", Reason: becauseDraining, Unsupported: true}},
 	} {
 		f := newTestFunction()
 		f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
