@@ -22,6 +22,8 @@ const (
 	// forwardBuffer bounds the messages that wait to be forwarded to one owner. Further ones
 	// are refused, so that the gateway offers their tickets again.
 	forwardBuffer = 16
+	// unusedForward is how long a stream to an owner is kept without messages for it.
+	unusedForward = time.Minute
 )
 
 // A gateway that cannot reach the owner, or does not know it yet, offers its tickets to another
@@ -44,10 +46,14 @@ type ownerStream struct {
 	from      *offerStream
 	addr      string
 	requests  chan *controlwire.OfferRequest
+	// end ends it, and used is when it last got a message. Only forwards uses them.
+	end  func()
+	used time.Time
 	// Only its goroutine uses the fields below. It opens no stream before notBefore.
 	stream    grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
 	hangUp    func()
 	notBefore time.Time
+	reading   sync.WaitGroup // for the stream's end
 }
 
 func newForwards(s *host, from *offerStream) *forwards {
@@ -72,16 +78,38 @@ func (f *forwards) to(addr string) *controlwire.OfferRequest {
 func (f *forwards) flush(ctx context.Context) {
 	for addr, request := range f.pending {
 		delete(f.pending, addr)
-		owner := f.owners[addr]
-		if owner == nil {
-			owner = &ownerStream{scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *controlwire.OfferRequest, forwardBuffer)}
-			f.owners[addr] = owner
-			f.running.Go(func() { owner.run(ctx) })
-		}
+		owner := f.ownerAt(ctx, addr)
 		select {
 		case owner.requests <- request:
 		default:
 			owner.refuseAll(request)
+		}
+	}
+	f.endUnused()
+}
+
+// ownerAt is the stream to an owner, which it begins if there is none.
+func (f *forwards) ownerAt(ctx context.Context, addr string) *ownerStream {
+	owner := f.owners[addr]
+	if owner == nil {
+		ctx, end := context.WithCancel(ctx)
+		owner = &ownerStream{
+			scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *controlwire.OfferRequest, forwardBuffer), end: end,
+		}
+		f.owners[addr] = owner
+		f.running.Go(func() { owner.run(ctx) })
+	}
+	owner.used = f.scheduler.deps.Now()
+	return owner
+}
+
+// endUnused ends the streams that have had no message for a while: a gateway's stream may live for
+// months, and each restart of another scheduler brings an address of its own.
+func (f *forwards) endUnused() {
+	for addr, owner := range f.owners {
+		if f.scheduler.deps.Now().Sub(owner.used) >= unusedForward {
+			owner.end()
+			delete(f.owners, addr)
 		}
 	}
 }
@@ -105,7 +133,10 @@ func (f *ownerStream) run(ctx context.Context) {
 	}
 }
 
-var errBackingOff = errors.New("scheduler: the owner could not be reached just now")
+var (
+	errBackingOff    = errors.New("scheduler: the owner could not be reached just now")
+	errOtherProtocol = errors.New("scheduler: the owner does not speak this scheduler's protocol")
+)
 
 func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.OfferRequest) error {
 	now := f.scheduler.deps.Now
@@ -161,8 +192,15 @@ func (f *ownerStream) connect(ctx context.Context) error {
 	if err := stream.Send(&controlwire.OfferRequest{Gateway: f.from.gateway, Forwarded: true, Hello: health.Hello()}); err != nil {
 		return err
 	}
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if !health.Accepts(first.GetWelcome()) {
+		return errOtherProtocol
+	}
 	f.stream = stream
-	go f.from.returnRefusals(stream)
+	f.reading.Go(func() { f.from.returnRefusals(stream) })
 	return nil
 }
 
@@ -170,6 +208,7 @@ func (f *ownerStream) disconnect() {
 	if f.hangUp != nil {
 		f.hangUp()
 	}
+	f.reading.Wait()
 	f.stream, f.hangUp = nil, nil
 }
 

@@ -74,6 +74,33 @@ func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAnUnusedStreamToAnOwnerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, defaults())
+		o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
+		f := newForwards(w.scheduler.host, o)
+		ctx, hangUp := context.WithCancel(t.Context())
+		defer hangUp()
+		begun := make(map[string]*ownerStream)
+		for _, addr := range []string{"first:1", "second:1"} {
+			begun[addr] = f.ownerAt(ctx, addr)
+			time.Sleep(unusedForward / 2)
+			f.flush(ctx)
+		}
+		if f.owners["first:1"] != nil || f.owners["second:1"] != begun["second:1"] {
+			t.Errorf("there are streams to %v, want that to the second owner only", f.owners)
+		}
+		time.Sleep(unusedForward / 2)
+		f.flush(ctx)
+		f.waitEnded()
+		if again := f.ownerAt(ctx, "first:1"); again == begun["first:1"] {
+			t.Error("a stream that has ended is used again")
+		}
+		hangUp()
+		f.waitEnded()
+	})
+}
+
 func TestL2OffersAndCancellationsAreProcessedInTheirOrder(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", concurrency(3), maxInstances(1)), w.gateway("g:1")

@@ -71,50 +71,61 @@ const minReportedOn = 64
 type offers struct{ *host }
 
 // Offer serves one gateway's tickets.
-func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]) error {
-	request, err := stream.Recv()
+func (s *offers) Offer(stream offerServer) error {
+	request, o, err := s.greet(stream)
 	if err != nil {
 		return err
-	}
-	if request.GetGateway() == "" {
-		return status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
-	}
-	welcome, err := s.answerHello(request.GetHello())
-	if err != nil {
-		return err
-	}
-	if err := stream.Send(&controlwire.OfferReply{Welcome: welcome}); err != nil {
-		return err
-	}
-	o := &offerStream{
-		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
-		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics,
 	}
 	s.gateways.register(o)
 	defer s.endReports(o)
 	defer s.gateways.unregister(o)
-	go func() {
-		for {
-			select {
-			case <-stream.Context().Done():
-				return
-			case r := <-o.refusals:
-				// An error ends the stream, which Recv sees.
-				_ = stream.Send(&controlwire.OfferReply{Refusals: []*controlwire.Refusal{r}})
-			}
-		}
-	}()
 	ctx, hangUp := context.WithCancel(stream.Context())
 	o.forwards = newForwards(s.host, o)
-	defer func() {
-		hangUp()
-		o.forwards.waitEnded()
-	}()
+	defer o.forwards.waitEnded()
+	defer hangUp()
+	o.forwards.running.Go(func() { o.sendRefusals(ctx, stream) })
 	for {
 		s.process(o, request)
 		o.forwards.flush(ctx)
 		if request, err = stream.Recv(); err != nil {
 			return nil
+		}
+	}
+}
+
+type offerServer = grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]
+
+// greet receives the first message, which is a gateway's or a scheduler's hello, and answers it.
+func (s *offers) greet(stream offerServer) (*controlwire.OfferRequest, *offerStream, error) {
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, nil, err
+	}
+	if first.GetGateway() == "" {
+		return nil, nil, status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
+	}
+	welcome, err := s.answerHello(first.GetHello())
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := stream.Send(&controlwire.OfferReply{Welcome: welcome}); err != nil {
+		return nil, nil, err
+	}
+	return first, &offerStream{
+		gateway: first.GetGateway(), forwarded: first.GetForwarded(),
+		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics,
+	}, nil
+}
+
+// sendRefusals sends the refusals that wait, until ctx ends.
+func (o *offerStream) sendRefusals(ctx context.Context, stream offerServer) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-o.refusals:
+			// An error ends the stream, which Recv sees.
+			_ = stream.Send(&controlwire.OfferReply{Refusals: []*controlwire.Refusal{r}})
 		}
 	}
 }
