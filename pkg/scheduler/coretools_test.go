@@ -62,7 +62,7 @@ func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {
 	defer f.mu.Unlock()
 	p := &pullStream{function: f}
 	p.prepare(s.host, keyOf(f.uid, cid), agentInfo{}, deaf{}, 0)
-	f.streams[cid] = p
+	f.setStream(cid, p)
 	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 

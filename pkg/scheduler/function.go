@@ -42,7 +42,7 @@ type function struct {
 	packed *catalog.Packed[rollout.Entry]
 	// met says that the function has a stream, or had one since it rested.
 	met bool
-	// streams has the streams of the joined instances.
+	// streams has the streams of the joined instances; nil if there are none.
 	streams map[invocation.CID]*pullStream
 	stats   functionStats
 	// dirty says that the function is in the dirty set.
@@ -97,11 +97,24 @@ func (s *host) newFunction(n news) *function {
 		slot:         ownership.SlotOf(uid, 0),
 		countedSince: now.Truncate(time.Second),
 		core:         core.New(&s.core, s.specOf(n.fn)),
-		streams:      make(map[invocation.CID]*pullStream),
 		stats:        functionStats{since: now},
 	}
 	f.accept(n)
 	return f
+}
+
+// setStream replaces an instance's stream; nil removes it. The caller holds the lock.
+func (f *function) setStream(cid invocation.CID, p *pullStream) {
+	switch {
+	case p == nil:
+		if delete(f.streams, cid); len(f.streams) == 0 {
+			f.streams = nil // a map keeps the size that it had in a burst
+		}
+		return
+	case f.streams == nil:
+		f.streams = make(map[invocation.CID]*pullStream)
+	}
+	f.streams[cid] = p
 }
 
 // specOf returns the settings that a function's core uses.

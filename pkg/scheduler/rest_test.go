@@ -25,6 +25,11 @@ func (w *harness) expectRests(fn *v1alpha1.Function, want bool) {
 	if got := f.rests(); got != want {
 		w.t.Errorf("%s rests: %t, want %t", fn.Name, got, want)
 	}
+	f.mu.Lock()
+	if want && f.streams != nil {
+		w.t.Errorf("%s keeps a map for streams", fn.Name)
+	}
+	f.mu.Unlock()
 	runtime.GC()
 	if got := f.current(); !equality.Semantic.DeepEqual(got, fn) {
 		w.t.Errorf("%s is %v", fn.Name, got)

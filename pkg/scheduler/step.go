@@ -153,7 +153,7 @@ func (s *host) execute(f *function, now time.Time, e core.Effect) {
 		f.streams[e.CID].drain(e)
 	case core.Redirect:
 		f.streams[e.CID].redirect()
-		delete(f.streams, e.CID)
+		f.setStream(e.CID, nil)
 	case core.Adopt:
 		s.deps.Instances.Adopt(f.opened().fn)
 	case core.Release:
