@@ -18,15 +18,14 @@ import (
 // dispatcher offers the tickets of waiting calls to the schedulers that serve their functions'
 // slots.
 type dispatcher struct {
-	config  Config
-	deps    Deps
-	calls   *calls
-	metrics *metrics
-	picker  *picker
-	pools   *pools
-	agents  *agentConns
-	// returning says that lent pulls are given back.
-	returning atomic.Bool
+	config   Config
+	deps     Deps
+	calls    *calls
+	metrics  *metrics
+	picker   *picker
+	pools    *pools
+	agents   *agentConns
+	stopping stopping
 	// retrySignal holds an element if a ticket has to be offered again soon, newLinks if a link has to
 	// be started, and forgotten if routes were forgotten.
 	retrySignal, newLinks, forgotten chan struct{}
@@ -40,6 +39,12 @@ type dispatcher struct {
 	// routes are the addresses of the slots' schedulers at the last look; empty where their tickets
 	// may have been lost since.
 	routes [ownership.Slots]string
+}
+
+// stopping is what a gateway does not do any more.
+type stopping struct {
+	// loans says that it keeps no lent pulls.
+	loans atomic.Bool
 }
 
 func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics, picker *picker) *dispatcher {

@@ -222,7 +222,7 @@ func (d *dispatcher) handOver(p *pool) (after handedOver) {
 		w, by, ok := p.core.Next()
 		if !ok {
 			askForStalled(p, &after)
-			if d.returning.Load() || p.limited {
+			if d.stopping.loans.Load() || p.limited {
 				returnUnused(p, &after)
 			}
 			after.ask = p.core.Stranded()
@@ -374,7 +374,7 @@ func (d *dispatcher) report(p *pool) *link {
 // returnLoans gives back the credits that no call needs now, and those that come later: before the
 // gateway stops.
 func (d *dispatcher) returnLoans() {
-	d.returning.Store(true)
+	d.stopping.loans.Store(true)
 	for _, conn := range d.agents.all() {
 		if p := conn.lendsTo(); p != nil {
 			d.change(p, nil, func(*lentPulls) {})
