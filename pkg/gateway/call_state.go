@@ -84,7 +84,7 @@ func (s *callState) setProblem(p problem, d core.Decision) {
 		p = newProblem(problems.FunctionDeleted, "the function was deleted while the call waited")
 	case core.CauseTimedOut:
 		p = timedOut(s.to.unit)
-	case core.CauseStreamEnded:
+	case core.CauseLost:
 		p = newProblem(problems.InstanceLost, "the instance was lost during the call")
 	}
 	if v.Lost != "" {
@@ -108,8 +108,8 @@ func (s *callState) observation(now time.Time, moved bool) (seen core.Observed, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen.Moved = moved
-	seen.StreamEnded = s.invocation.Phase() == core.Claimed && s.attempt.ended.Load()
-	return seen, seen.StreamEnded || s.invocation.Due(now, moved)
+	seen.Ended = s.invocation.Phase() == core.Claimed && s.attempt.ended.Load()
+	return seen, seen.Ended || s.invocation.Due(now, moved)
 }
 
 // destination is where the call goes.
@@ -136,7 +136,7 @@ func (s *callState) move(to destination, now time.Time) (from destination, d cor
 // audit compares the recorded state of the call with the observed one.
 func (s *callState) audit(now time.Time, seen core.Observed) core.Decision {
 	var fresh invocation.Token
-	if seen.StreamEnded {
+	if seen.Ended {
 		fresh = invocation.NewToken()
 	}
 	return s.decide(func(v *core.Invocation) core.Decision {

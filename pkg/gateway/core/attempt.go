@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// InstanceLost is the reason of an attempt whose stream ended without a message.
+// InstanceLost is the reason of an attempt that ended at its instance without a word of the answer.
 const InstanceLost = "InstanceLost"
 
 // Grant is a granted claim, by a ticket or by a loan.

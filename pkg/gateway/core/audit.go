@@ -6,8 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// silentFor is how long the stream of an attempt must have ended, without a word of the answer, until
-// the attempt counts as lost. Its end is seen a moment before what it ended with. The next of the
+// silentFor is how long an attempt must have ended at its instance, without a word of the answer, until
+// it counts as lost. Its end is seen a moment before what it ended with. The next of the
 // audits that come every ReofferEvery is never too early.
 const silentFor = ReofferEvery / 2
 
@@ -19,11 +19,11 @@ type Observed struct {
 	// Moved says that its last ticket went to a scheduler that does not serve the
 	// function any more, or by a stream that has ended since.
 	Moved bool
-	// StreamEnded says that the stream of its attempt has ended.
-	StreamEnded bool
+	// Ended says that its attempt has ended at its instance, or that the instance is gone.
+	Ended bool
 }
 
-// Due reports whether an audit may find something if StreamEnded is false: an unclaimed
+// Due reports whether an audit may find something if Ended is false: an unclaimed
 // invocation has waited for so long that its ticket may be lost, or moved says that it is, or
 // its instance should have ended.
 func (v *Invocation) Due(now time.Time, moved bool) bool {
@@ -40,11 +40,11 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 // effect of a lost event. It sends a ticket again that no queue has, and for the first time if
 // its Pool has not done so within ReofferAfter. It ends the wait for a
 // function that was deleted, for an instance beyond its deadline, and for an instance whose
-// stream ended before an answer began. Audits in a row must find the last case, over silentFor,
+// attempt ended before an answer began. Audits in a row must find the last case, over silentFor,
 // because one alone may run just before the event. If it queues the invocation again, that gets
 // the fresh token.
 func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token) Decision {
-	switch silent := seen.StreamEnded && v.phase == Claimed && !v.begun; {
+	switch silent := seen.Ended && v.phase == Claimed && !v.begun; {
 	case !silent:
 		v.silentSince = time.Time{}
 	case v.silentSince.IsZero():
@@ -54,7 +54,7 @@ func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token)
 	case !v.silentSince.IsZero() && now.Sub(v.silentSince) >= silentFor:
 		d, _ := v.Lose(v.attempt, now, fresh, InstanceLost)
 		if d.Fail && d.Failure.Cause == CauseGiven {
-			d.Failure.Cause = CauseStreamEnded
+			d.Failure.Cause = CauseLost
 		}
 		return d
 	case !v.Due(now, seen.Moved):

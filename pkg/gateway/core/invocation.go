@@ -103,7 +103,7 @@ type Invocation struct {
 	claimed     time.Time // when the last one began
 	runBy       time.Time
 	begun       bool      // the attempt has sent the head of an answer
-	silentSince time.Time // since when audits see that its stream has ended; zero if the last did not
+	silentSince time.Time // since when audits see that the attempt has ended; zero if the last did not
 
 	// started says that it may have run without, or before, the present claim.
 	started bool
@@ -150,11 +150,11 @@ type Cause uint8
 
 // The causes.
 const (
-	CauseGiven       Cause = iota // the event says why
-	CauseLate                     // no instance took it before its deadline
-	CauseTimedOut                 // the instance that has it did not end in time
-	CauseDeleted                  // its function was deleted while it waited
-	CauseStreamEnded              // the stream of the instance that has it has ended
+	CauseGiven    Cause = iota // the event says why
+	CauseLate                  // no instance took it before its deadline
+	CauseTimedOut              // the instance that has it did not end in time
+	CauseDeleted               // its function was deleted while it waited
+	CauseLost                  // it ended at the instance that has it, without an answer
 )
 
 // Queue lets an invocation wait whose request was read, under the token of its ticket.

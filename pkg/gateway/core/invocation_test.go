@@ -185,7 +185,7 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 		"run time":   func(v *Invocation) (Decision, error) { return v.RunTimeout(1, later), nil },
 		"queue time": func(v *Invocation) (Decision, error) { return v.QueueTimeout(later), nil },
 		"audit": func(v *Invocation) (Decision, error) {
-			seen := Observed{Deleted: true, Moved: true, StreamEnded: true}
+			seen := Observed{Deleted: true, Moved: true, Ended: true}
 			v.Audit(later, seen, invocation.Token{3})
 			return v.Audit(later.Add(ReofferEvery), seen, invocation.Token{3}), nil
 		},
@@ -305,7 +305,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 			"run time":   func(*rapid.T) { w.saw(v.RunTimeout(w.attempt, w.now)) },
 			"queue time": func(*rapid.T) { w.saw(v.QueueTimeout(w.now)) },
 			"audit": func(t *rapid.T) {
-				seen := Observed{Moved: rapid.Bool().Draw(t, "moved"), Deleted: rapid.Bool().Draw(t, "deleted"), StreamEnded: rapid.Bool().Draw(t, "silent")}
+				seen := Observed{Moved: rapid.Bool().Draw(t, "moved"), Deleted: rapid.Bool().Draw(t, "deleted"), Ended: rapid.Bool().Draw(t, "silent")}
 				claimed := v.Phase() == Claimed
 				d := v.Audit(w.now, seen, w.token())
 				w.mayHaveRun = w.mayHaveRun || claimed && d.Wait // it is taken for lost

@@ -65,7 +65,7 @@ var (
 )
 
 var causeNames = map[Cause]string{
-	CauseLate: "nobody took it", CauseTimedOut: "it ran for too long", CauseDeleted: "its function is gone", CauseStreamEnded: "its instance is silent",
+	CauseLate: "nobody took it", CauseTimedOut: "it ran for too long", CauseDeleted: "its function is gone", CauseLost: "its instance is silent",
 }
 
 // play carries out one event and says what was decided.
@@ -82,7 +82,7 @@ func (s *story) play(t *testing.T, words []string) string {
 		v.NotQueued()
 		return "noted"
 	case "audit":
-		return s.sent(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), StreamEnded: has("silent")}, token()))
+		return s.sent(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), Ended: has("silent")}, token()))
 	case "move":
 		return said(v.Move(token(), time.Minute, now), nil)
 	case "refuse":
