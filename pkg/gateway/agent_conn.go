@@ -35,7 +35,7 @@ var errUnsupported = errors.New("gateway: the agent's protocol is not spoken her
 type agentConn struct {
 	gateway  *Gateway
 	dispatch *dispatcher // the gateway's
-	wire     *callwire.Conn
+	frames   *callwire.Conn
 	guard    AgentGuard
 	cid      invocation.CID
 	resume   [16]byte
@@ -61,7 +61,7 @@ type agentConn struct {
 
 // ServeAgent serves the connection of an agent until it ends.
 func (g *Gateway) ServeAgent(conn *callwire.Conn, guard AgentGuard) error {
-	c := &agentConn{gateway: g, dispatch: g.dispatch, wire: conn, guard: guard, running: make(map[uint32]*attempt)}
+	c := &agentConn{gateway: g, dispatch: g.dispatch, frames: conn, guard: guard, running: make(map[uint32]*attempt)}
 	if err := c.greet(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (g *Gateway) ServeAgent(conn *callwire.Conn, guard AgentGuard) error {
 
 // greet answers the agent's hello.
 func (c *agentConn) greet() error {
-	first, err := c.wire.Read()
+	first, err := c.frames.Read()
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *agentConn) greet() error {
 	agreed, ok := wire.AgentProtocols.Meet(wire.Speech{Min: hello.ProtocolMin, Max: hello.ProtocolMax, Features: hello.Features})
 	_, _ = rand.Read(c.resume[:]) // never fails
 	welcome := callwire.Welcome{Protocol: agreed.Protocol, Features: agreed.Features, Release: buildinfo.Version, Resume: c.resume}
-	c.wire.Commit(welcome.Append(c.wire.Begin()))
+	c.frames.Commit(welcome.Append(c.frames.Begin()))
 	if !ok {
 		c.gateway.metrics.claimRefused(errUnsupported)
 		return errUnsupported
@@ -100,15 +100,15 @@ func (c *agentConn) greet() error {
 // together, once nothing more has come.
 func (c *agentConn) serve() error {
 	for {
-		f, err := c.wire.Read()
+		f, err := c.frames.Read()
 		if err != nil {
 			return err
 		}
 		if err := c.onFrame(f); err != nil {
 			return err
 		}
-		if !c.wire.HasWholeFrame() {
-			c.wire.Flush()
+		if !c.frames.HasWholeFrame() {
+			c.frames.Flush()
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (c *agentConn) onClaim(f callwire.Frame) error {
 		g.metrics.claimGranted()
 		c.guard.CountToken(true)
 		c.guard.Prove()
-		c.wire.Trust()
+		c.frames.Trust()
 		return nil
 	}
 	g.metrics.claimRefused(err)
@@ -160,7 +160,7 @@ func (c *agentConn) onClaim(f callwire.Frame) error {
 		why = callwire.RefusedBadToken
 		c.guard.CountToken(false)
 	}
-	c.wire.CommitLater(callwire.AppendRefused(c.wire.Begin(), f.Call, why))
+	c.frames.CommitLater(callwire.AppendRefused(c.frames.Begin(), f.Call, why))
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 		return call.refusal(claim.Token)
 	}
 	now := time.Now()
-	a := &attempt{conn: c, call: call, wire: number, unit: at.unit}
+	a := &attempt{conn: c, call: call, onConn: number, unit: at.unit}
 	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) { return v.Claim(now, claim.Token, c.cid) }, now)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (c *agentConn) onNode(f callwire.Frame) error {
 
 // askToGiveUp asks the agent for a call that has not begun. The frame is not written yet.
 func (c *agentConn) askToGiveUp(number uint32) {
-	c.wire.CommitLater(callwire.AppendFrame(c.wire.Begin(), callwire.KindGiveUp, 0, number, nil))
+	c.frames.CommitLater(callwire.AppendFrame(c.frames.Begin(), callwire.KindGiveUp, 0, number, nil))
 }
 
 // taking is how it went to hand a call to an agent by a credit.
@@ -259,7 +259,7 @@ func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 		return takeGone
 	}
 	c.last += 2
-	a := &attempt{conn: c, call: call, wire: c.last, pool: p, byLoan: true, lent: true}
+	a := &attempt{conn: c, call: call, onConn: c.last, pool: p, byLoan: true, lent: true}
 	a.stalled = core.Stalled[*agentConn]{At: c.lender, Number: c.last}
 	c.mu.Unlock()
 	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) {
@@ -287,7 +287,7 @@ func (c *agentConn) start(a *attempt) {
 	c.mu.Lock()
 	ended := c.ended
 	if !ended {
-		c.running[a.wire] = a
+		c.running[a.onConn] = a
 	}
 	c.mu.Unlock()
 	if ended {
@@ -331,10 +331,10 @@ func (c *agentConn) cameUpTo() (seen uint32, known bool) {
 func (c *agentConn) over(a *attempt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running[a.wire] != a {
+	if c.running[a.onConn] != a {
 		return false
 	}
-	delete(c.running, a.wire)
+	delete(c.running, a.onConn)
 	return true
 }
 
@@ -370,7 +370,7 @@ func (c *agentConn) lendsTo() *pool {
 
 // returnPlaces gives places back to the agent. The frame is not written yet.
 func (c *agentConn) returnPlaces(n int) {
-	c.wire.CommitLater(callwire.AppendCount(c.wire.Begin(), callwire.KindReturn, 0, uint32(n)))
+	c.frames.CommitLater(callwire.AppendCount(c.frames.Begin(), callwire.KindReturn, 0, uint32(n)))
 }
 
 // end ends the loans of a broken connection, and the calls that the agent has. Calls that the

@@ -54,7 +54,7 @@ func (s *agentConns) resume(secret [16]byte, cid invocation.CID, seen uint32) {
 	case s.takeBroken(before):
 		before.settle(seen)
 	default:
-		before.wire.Close() // its reader settles it
+		before.frames.Close() // its reader settles it
 	}
 }
 

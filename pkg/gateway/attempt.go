@@ -32,9 +32,9 @@ type attempt struct {
 	pool *pool
 	call *call
 	unit *v1alpha1.Function
-	// wire is the attempt's number on its connection, byLoan says that it took no ticket, and
+	// onConn is the attempt's number on its connection, byLoan says that it took no ticket, and
 	// lent that its place may stay with the gateway.
-	wire         uint32
+	onConn       uint32
 	byLoan, lent bool
 	// number, claimed and runBy, when it must have ended, come with the grant.
 	number         int
@@ -128,7 +128,7 @@ func (a *attempt) onHead(head *callwire.Head) error {
 		head.Body = append([]byte(nil), head.Body...)
 		a.placeEnds(head.Keeps, head.Exec)
 	} else {
-		a.answer = callwire.NewInflow(a.conn.wire, a.wire)
+		a.answer = callwire.NewInflow(a.conn.frames, a.onConn)
 	}
 	a.call.headReceived(head)
 	p := a.call.client.badHead(head)
@@ -235,7 +235,7 @@ func (a *attempt) onStalled(stalls bool) {
 	}
 	a.stalls.Store(stalls)
 	if stalls && a.call.answered() {
-		a.conn.askToGiveUp(a.wire)
+		a.conn.askToGiveUp(a.onConn)
 	}
 	if !a.call.whole {
 		return
@@ -255,7 +255,7 @@ func (a *attempt) breakOff() error {
 	a.finished()
 	a.lose(problems.InstanceLost, core.ErrOutOfOrder.Error())
 	a.cutAnswer()
-	return fmt.Errorf("%w: a frame of call %d came out of order", callwire.ErrFrame, a.wire)
+	return fmt.Errorf("%w: a frame of call %d came out of order", callwire.ErrFrame, a.onConn)
 }
 
 // placeEnds ends what the attempt has of its instance.
@@ -331,12 +331,12 @@ func (a *attempt) cancel() {
 	if a.ended.Load() || !a.conn.mayCancel(a) {
 		return
 	}
-	wire := a.conn.wire
-	wire.CommitLater(callwire.AppendFrame(wire.Begin(), callwire.KindCancel, 0, a.wire, nil))
-	wire.FlushLater()
+	frames := a.conn.frames
+	frames.CommitLater(callwire.AppendFrame(frames.Begin(), callwire.KindCancel, 0, a.onConn, nil))
+	frames.FlushLater()
 	time.AfterFunc(cancelTimeout, func() {
 		if !a.ended.Load() {
-			wire.Close()
+			frames.Close()
 		}
 	})
 }

@@ -124,8 +124,8 @@ func (c *call) cancel() {
 // giveUpIfItStalls asks for the call if it waits for a core.
 func (c *call) giveUpIfItStalls() {
 	if a := c.currentAttempt(); a != nil && a.stalls.Load() {
-		a.conn.askToGiveUp(a.wire)
-		a.conn.wire.FlushLater()
+		a.conn.askToGiveUp(a.onConn)
+		a.conn.frames.FlushLater()
 	}
 }
 

@@ -19,11 +19,11 @@ func TestAnAttemptTakesTheBodyBeforeItCanEnd(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
 	there.Close()
-	conn := &agentConn{gateway: g, dispatch: g.dispatch, wire: callwire.NewConn(here, nil), running: make(map[uint32]*attempt)}
+	conn := &agentConn{gateway: g, dispatch: g.dispatch, frames: callwire.NewConn(here, nil), running: make(map[uint32]*attempt)}
 	c := g.admitted(core.Spec{})
 	c.whole, c.client.body.body = false, io.MultiReader()
 	c.client.request.Header.Set("Expect", "100-continue")
-	a := &attempt{conn: conn, call: c, unit: c.to.unit, wire: 2, number: 1}
+	a := &attempt{conn: conn, call: c, unit: c.to.unit, onConn: 2, number: 1}
 
 	c.mu.Lock() // which sending needs
 	started := make(chan struct{})

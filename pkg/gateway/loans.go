@@ -284,7 +284,7 @@ func (cs conns) with(one *agentConn) conns {
 func (cs conns) flush() {
 	for _, c := range cs {
 		runtime.Gosched()
-		c.wire.Flush()
+		c.frames.Flush()
 	}
 }
 
@@ -292,7 +292,7 @@ func (cs conns) flush() {
 func (cs conns) flushLater(except *agentConn) {
 	for _, c := range cs {
 		if c != except {
-			c.wire.FlushLater()
+			c.frames.FlushLater()
 		}
 	}
 }
