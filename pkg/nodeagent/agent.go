@@ -41,11 +41,8 @@ type state struct {
 	// open counts streams, those included that have not said hello.
 	open    int
 	stopped bool
-	// timer is due at the next look; nil before Run. resting says that it is not set, as nobody is there.
-	timer           Timer
-	resting         bool
-	lookedAt, dueAt time.Duration
-	aliveAt         time.Duration // when Deps.Alive is called next
+	looks   lookTimes
+	life    lifeSigns
 	// Times of the last looks.
 	lookedAtMode, lookedAtLow time.Duration
 	// remindAt is when the first agent of those whose calls wait has to hear of it; 0 if none does.
@@ -77,6 +74,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 			core: core, mode: mode{params: config.Mode}, breaths: newBreaths(config.Breath, config.Calls.Cores),
 			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{}, classes: map[callorder.Class]int{},
 			critical: newUsageMeter(callorder.LatencyCritical), batch: newUsageMeter(callorder.Batch),
+			life:       lifeSigns{say: deps.Alive},
 			coLocation: coLocation{params: config.CoLocation, metrics: metrics, log: deps.Log},
 		},
 	}, nil
@@ -85,43 +83,20 @@ func New(config Config, deps Deps) (*Agent, error) {
 // Run samples until ctx ends. It then ends all streams, accepts no other, and sets all instances
 // to normal; the error names those that it could not.
 func (a *Agent) Run(ctx context.Context) error {
-	timer := a.deps.newTimer(a.onTimer)
+	timer := a.deps.newTimer(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.state.stopped {
+			a.look(a.now())
+		}
+	})
 	defer timer.Stop()
 	a.mu.Lock()
-	a.state.timer = timer
+	a.state.looks.timer = timer
 	a.look(a.now())
 	a.mu.Unlock()
 	<-ctx.Done()
 	return a.shutDown()
-}
-
-// onTimer looks once that is due.
-func (a *Agent) onTimer() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.state.stopped {
-		a.look(a.now())
-	}
-}
-
-// lookIfDue looks if that is nearly due. A message has woken the node agent up, and to wake up once more costs more
-// than the look.
-func (a *Agent) lookIfDue(now time.Duration) {
-	least, most := a.pause()
-	switch next := a.state.lookedAt + most; {
-	case now-a.state.lookedAt >= least:
-		a.look(now)
-	case next < a.state.dueAt: // the message was of a call that has to wait
-		a.lookAfter(now, next-now)
-	}
-}
-
-// lookAfter sets when the next look is due.
-func (a *Agent) lookAfter(now, pause time.Duration) {
-	a.state.resting, a.state.dueAt = false, now+pause
-	if a.state.timer != nil {
-		a.state.timer.Reset(pause)
-	}
 }
 
 // now is the time as the core counts it.
@@ -245,8 +220,8 @@ func (a *Agent) joinLocked(s *session) error {
 		Instance: s.id, Namespace: s.function.namespace, Function: s.function.name, Class: s.class, Slice: s.ownSlice, MustAsk: s.mustAsk, Usage: s.usage, Name: s.key,
 	})
 	a.state.coLocation.joined(a.now(), a.state.sessions, s)
-	if a.state.resting {
-		a.lookAfter(a.now(), 0)
+	if a.state.looks.rests {
+		a.state.looks.lookAfter(a.now(), 0)
 	}
 	return nil
 }
@@ -261,7 +236,7 @@ func (a *Agent) leaveLocked(s *session) error {
 	a.state.breaths.lifted(s.id)
 	delete(a.state.sessions, s.id)
 	delete(a.state.byKey, s.key)
-	a.countLast(s)
+	countLast(a, s)
 	a.state.classes[s.class]--
 	if a.state.functions[s.function]--; a.state.functions[s.function] == 0 {
 		delete(a.state.functions, s.function)
@@ -280,7 +255,7 @@ func (a *Agent) leaveLocked(s *session) error {
 
 // countLast counts what a batch instance that has left used since the last look. A function may have
 // instances of an older revision, which has another class.
-func (a *Agent) countLast(s *session) {
+func countLast(a *Agent, s *session) {
 	s.look()
 	a.metrics.countBatch(s)
 	for _, other := range a.state.sessions {

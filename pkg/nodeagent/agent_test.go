@@ -65,7 +65,7 @@ func TestACalmMachineIsSilent(t *testing.T) {
 	})
 }
 
-// TestEachLookIsASignOfLife: a node agent that nobody needs looks at nothing, and says so before.
+// A node agent that nobody needs looks at nothing, and says so before.
 func TestLooksAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var last time.Time

@@ -14,26 +14,24 @@ func (a *Agent) look(now time.Duration) {
 	alone := len(a.state.sessions) == 0
 	if !alone {
 		a.sampleAll(now)
-		_, most := a.pause()
-		a.lookAfter(now, most)
+		_, most := a.state.pause(a.config)
+		a.state.looks.lookAfter(now, most)
 	}
-	a.state.lookedAt = now
-	a.state.resting = alone
-	a.sayAlive(now, alone)
+	a.state.looks.rests, a.state.looks.lookedAt = alone, now
+	a.state.life.sign(now, alone)
 }
 
-// aliveEvery is how often the Agent says at most that it lives, while instances are here.
-const aliveEvery = 50 * time.Millisecond
-
-func (a *Agent) sayAlive(now time.Duration, alone bool) {
-	if a.deps.Alive == nil || now < a.state.aliveAt && !alone {
-		return
+// lookIfDue looks if that is nearly due. A message has woken the node agent up, and to wake up once more costs more
+// than the look.
+func (a *Agent) lookIfDue(now time.Duration) {
+	least, most := a.state.pause(a.config)
+	looks := &a.state.looks
+	switch next := looks.lookedAt + most; {
+	case now-looks.lookedAt >= least:
+		a.look(now)
+	case next < looks.dueAt: // the message was of a call that has to wait
+		looks.lookAfter(now, next-now)
 	}
-	a.state.aliveAt = now + aliveEvery
-	if alone {
-		a.state.aliveAt = now // the next instance needs it at once
-	}
-	a.deps.Alive(!alone)
 }
 
 func (a *Agent) sampleAll(now time.Duration) {
@@ -57,39 +55,15 @@ func (a *Agent) sampleAll(now time.Duration) {
 	}
 }
 
-// pause is the least and the most time between two looks. On a busy node, which hears many messages, it leaves room
-// for one that comes meanwhile.
-func (a *Agent) pause() (least, most time.Duration) {
-	if a.state.mode.busy {
-		every := a.config.Mode.Every
-		if a.coresAreWanted() {
-			every = min(every, a.config.SampleEvery)
-		}
-		return every - every/5, every + every/5
-	}
-	every := a.state.mode.pause()
-	if a.state.coLocation.core != nil {
-		every = min(every, coLocateEvery)
-	}
-	return every, every
-}
-
-// coresAreWanted says whether somebody waits for what another one has of the cores. Otherwise it is early enough to know
-// that a call has used up its slice, or sleeps, once somebody does.
-func (a *Agent) coresAreWanted() bool {
-	n := a.state.core.Counts()
-	return n.Waiting+n.Preempted+n.Demoted > 0 || a.state.breaths.drawing > 0
-}
-
 // lookAtMode compares how many threads want to run with the cores. A call that waits for its
 // ticket wants to, though its thread sleeps: otherwise a node on which everything waits in order
 // would seem calm.
 func (a *Agent) lookAtMode(now time.Duration) {
 	wanting := a.state.core.Counts().Waiting
 	if wanting <= a.config.Calls.Cores {
-		wanting = a.addRunnable(wanting)
+		wanting = addRunnable(a, wanting)
 	}
-	if !a.state.mode.observe(now, wanting > a.config.Calls.Cores && a.wantedByOthers(now)) {
+	if !a.state.mode.observe(now, wanting > a.config.Calls.Cores && wantedByOthers(a, now)) {
 		return
 	}
 	busy := a.state.mode.busy
@@ -103,7 +77,7 @@ func (a *Agent) lookAtMode(now time.Duration) {
 
 // addRunnable adds the threads that want to run to the calls that wait. Where their number cannot be read, nobody wants
 // the cores.
-func (a *Agent) addRunnable(waiting int) int {
+func addRunnable(a *Agent, waiting int) int {
 	runnable, err := a.deps.Runnable()
 	if err != nil && !a.state.loadFailed {
 		a.deps.Log.Warn("the load of the node cannot be read; it counts as calm unless more calls wait than it has cores", "err", err)
@@ -117,7 +91,7 @@ func (a *Agent) addRunnable(waiting int) int {
 
 // wantedByOthers reports whether more than the threads of batch instances want the cores. They want
 // them at all times, and nobody has to wait for that.
-func (a *Agent) wantedByOthers(now time.Duration) bool {
+func wantedByOthers(a *Agent, now time.Duration) bool {
 	if a.state.core.Counts().Waiting > 0 {
 		return true
 	}

@@ -70,7 +70,7 @@ func TestMessagesSaveWakeUps(t *testing.T) {
 		if n := timer.due.Load() - before; n > 10 {
 			t.Errorf("it woke up %d times between 300 messages", n)
 		}
-		if last := m.state.lookedAt; m.now()-last > 6*time.Millisecond {
+		if last := m.state.looks.lookedAt; m.now()-last > 6*time.Millisecond {
 			t.Errorf("it looked last %v ago", m.now()-last)
 		}
 	})

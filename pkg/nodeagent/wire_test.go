@@ -166,7 +166,7 @@ func BenchmarkLook(b *testing.B) {
 			defer agent.mu.Unlock()
 			for b.Loop() {
 				agent.look(agent.now())
-				_, pause := agent.pause()
+				_, pause := agent.state.pause(agent.config)
 				now = now.Add(pause)
 			}
 		})

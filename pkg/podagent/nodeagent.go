@@ -104,11 +104,9 @@ func (a *Agent) runNodeStream(ctx context.Context) (welcomed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	welcome, err := a.greetNode(stream)
-	if err != nil {
+	if err := a.greetNode(stream); err != nil {
 		return false, err
 	}
-	a.hearWelcome(stream, welcome)
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -124,19 +122,11 @@ func (a *Agent) runNodeStream(ctx context.Context) (welcomed bool, err error) {
 	}
 }
 
-// hearWelcome lets the core know of a node agent that has said welcome.
-func (a *Agent) hearWelcome(stream computeStream, welcome *nodewire.Welcome) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.nodeAgent.stream = stream
-	a.step(core.NodeWelcome{StillEvery: time.Duration(welcome.GetStillEveryNs())}, nil)
-}
-
 // greetNode says hello and waits for the welcome.
-func (a *Agent) greetNode(stream computeStream) (*nodewire.Welcome, error) {
+func (a *Agent) greetNode(stream computeStream) error {
 	token, err := nodeToken(a.config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.mu.Lock()
 	who := a.identity
@@ -149,20 +139,24 @@ func (a *Agent) greetNode(stream computeStream) (*nodewire.Welcome, error) {
 		Class: who.class, SliceNs: int64(who.slice), Concurrency: uint32(who.concurrency), Cgroup: ownGroup("/"),
 	}
 	if err := stream.Send(&nodewire.ComputeRequest{Kind: &nodewire.ComputeRequest_Hello{Hello: hello}}); err != nil {
-		return nil, err
+		return err
 	}
 	first, err := stream.Recv()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	welcome := first.GetWelcome()
 	if welcome == nil {
-		return nil, errors.New("podagent: the node agent did not begin with a welcome")
+		return errors.New("podagent: the node agent did not begin with a welcome")
 	}
 	if _, ok := speech.Accept(welcome); !ok {
-		return nil, fmt.Errorf("%w: it is of release %q and speaks protocol %d", errUnsupported, welcome.GetRelease(), welcome.GetProtocol())
+		return fmt.Errorf("%w: it is of release %q and speaks protocol %d", errUnsupported, welcome.GetRelease(), welcome.GetProtocol())
 	}
-	return welcome, nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nodeAgent.stream = stream
+	a.step(core.NodeWelcome{StillEvery: time.Duration(welcome.GetStillEveryNs())}, nil)
+	return nil
 }
 
 // hearNode passes a message of the node agent to the core. What this release does not know means

@@ -77,7 +77,7 @@ func handedOut(c *Core) int { return c.tickets() - outlivedCores(c) }
 // give gives a ticket to a call that waits for one.
 func (c *Core) give(now time.Duration, i *instance) {
 	begins := i.phase == waiting
-	if begins && c.overloaded(now, i) {
+	if begins && overloaded(c, now, i) {
 		// It goes on like a call that outlived its slice, and takes no ticket.
 		c.enter(now, i, demoted)
 		c.setBand(i, true, WhyOverload)
@@ -101,7 +101,7 @@ func (i *instance) sampleAnew(now time.Duration) {
 }
 
 // overloaded says whether the call has waited too many slices.
-func (c *Core) overloaded(now time.Duration, i *instance) bool {
+func overloaded(c *Core, now time.Duration, i *instance) bool {
 	return c.busy && c.params.Bypass > 0 &&
 		float64(now-i.received) >= c.params.Bypass*float64(c.slice(i))
 }
@@ -110,7 +110,7 @@ func (c *Core) overloaded(now time.Duration, i *instance) bool {
 // call that has its ticket by age keeps it.
 func preempt(c *Core, now time.Duration) {
 	x := first(c, now, bySize)
-	if x == nil || c.overloaded(now, x) {
+	if x == nil || overloaded(c, now, x) {
 		return
 	}
 	holder := mostLeft(now, c.params, x, c.holding)
