@@ -152,6 +152,9 @@ func (o *fakeOwner) Offer(stream grpc.BidiStreamingServer[controlwire.OfferReque
 			return nil
 		}
 		o.heard <- request
+		if request.GetHello() != nil {
+			_ = stream.Send(&controlwire.OfferReply{Welcome: &controlwire.Welcome{Protocol: 1}})
+		}
 		for _, ticket := range request.GetOffers() {
 			_ = stream.Send(&controlwire.OfferReply{Refusals: []*controlwire.Refusal{{InvocationId: ticket.GetInvocationId(), Detail: "by the owner"}}})
 		}
