@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"encoding/json"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -17,36 +16,18 @@ import (
 
 // placer feeds a capacity.Planner and carries out its decisions. Only Run's goroutine uses it.
 type placer struct {
-	planner   *capacity.Planner
-	instances Instances
-	functions *functions
-	dirty     *dirtySet
-	peers     *peerRoom
-	starts    *starts
-	spares    *spares
-	busyNodes *busyNodes
-	cores     cores
-	// pools says that spare instances may exist, and patience is Config.NoRoomPatience.
-	pools    bool
-	patience time.Duration
-	log      *slog.Logger
-	now      func() time.Time
+	planner *capacity.Planner
+	host    *host
+	peers   *peerRoom
+	spares  *spares
 }
 
-// cores feeds events to the cores of functions.
-type cores interface {
-	step(f *function, e core.Event)
-	stepLocked(f *function, e core.Event) []core.Effect
-}
-
-func newPlacer(s *host, spares *spares, peers *peerRoom) *placer {
-	c, pools := s.config, s.deps.Runtimes != nil
-	return &placer{
-		planner:   capacity.New(capacity.Config{Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: pools}),
-		instances: s.deps.Instances, functions: s.functions, dirty: s.dirty, peers: peers,
-		starts: s.starts, spares: spares, busyNodes: s.busyNodes, cores: s,
-		pools: pools, patience: c.NoRoomPatience, log: s.deps.Log, now: s.deps.Now,
-	}
+func newPlacer(h *host, spares *spares, peers *peerRoom) *placer {
+	c := h.config
+	planner := capacity.New(capacity.Config{
+		Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: h.deps.Runtimes != nil,
+	})
+	return &placer{planner: planner, host: h, peers: peers, spares: spares}
 }
 
 // whereOf names the nodes on which a function's instances may run; empty for a function that
@@ -69,9 +50,9 @@ func shapeOf(fn *v1alpha1.Function, nodes NodeView) capacity.Shape {
 // shape is the unit's shape. The planner tracks its nodes from then on.
 func (p *placer) shape(u *unit) capacity.Shape {
 	if !p.planner.Observed(u.shape.Where) {
-		candidates := p.instances.Candidates(u.fn)
-		if p.busyNodes.some() {
-			candidates.Mark(p.busyNodes.has)
+		candidates := p.host.deps.Instances.Candidates(u.fn)
+		if p.host.busyNodes.some() {
+			candidates.Mark(p.host.busyNodes.has)
 		}
 		p.planner.Observe(u.shape.Where, candidates)
 	}
@@ -83,14 +64,14 @@ func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
 
 // nodesBusy reports whether all nodes with room for the unit are busy.
 func (p *placer) nodesBusy(u *unit) bool {
-	return p.busyNodes.some() && p.planner.Busy(p.shape(u))
+	return p.host.busyNodes.some() && p.planner.Busy(p.shape(u))
 }
 
 // launch launches up to n instances on nodes with room, reserved room first. If room limits
 // their number, the result says why. The UID is empty for a pool.
 func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (launched provisioner.LaunchResult) {
 	of := p.shape(u)
-	launched.Keys = p.instances.LaunchOn(u.fn, term, n, func() (string, bool) {
+	launched.Keys = p.host.deps.Instances.LaunchOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
 		if !ok {
 			launched.NoRoom = p.planner.Explain(of)
@@ -103,12 +84,12 @@ func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (launc
 // beginTick begins a tick of the planner, which learns what has ended since the last one.
 func (p *placer) beginTick(now time.Time) {
 	for _, key := range p.planner.Leaving() {
-		if _, there := p.instances.Lookup(provisioner.Key(key)); !there {
+		if _, there := p.host.deps.Instances.Lookup(provisioner.Key(key)); !there {
 			p.planner.Left(key)
 		}
 	}
 	for _, uid := range p.planner.Reserving() {
-		if f := p.functions.lookup(uid); f == nil || !f.served() {
+		if f := p.host.functions.lookup(uid); f == nil || !f.served() {
 			p.planner.Trim(uid, 0)
 		}
 	}
@@ -120,8 +101,8 @@ func (p *placer) beginTick(now time.Time) {
 // They are refused once nothing has changed for a while on the nodes in question and no other
 // scheduler makes room.
 func (p *placer) handleShortage(c *evaluation) {
-	f, now := c.function, p.now()
-	if p.pools && p.planner.CouldHold(p.shape(c.unit)) {
+	f, now := c.function, p.host.deps.Now()
+	if p.host.deps.Runtimes != nil && p.planner.CouldHold(p.shape(c.unit)) {
 		p.blockRefill(now)
 	}
 	if reserved := p.planner.Reserved(f.uid); reserved > 0 && reserved >= c.missing() {
@@ -131,7 +112,7 @@ func (p *placer) handleShortage(c *evaluation) {
 	w := c.want()
 	unplaceable := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
 	if unplaceable && !p.peers.mayGrant(w.Shape, now) {
-		p.cores.step(f, core.NoRoomFound{Refusal: noCapacity(c.launched.NoRoom, p.patience)})
+		p.host.step(f, core.NoRoomFound{Refusal: noCapacity(c.launched.NoRoom, p.host.config.NoRoomPatience)})
 	}
 }
 
@@ -150,7 +131,7 @@ func (p *placer) lend(now time.Time) {
 			made[a.Peer] = make(map[string]capacity.Grant)
 		}
 		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
-		f := p.functions.lookup(a.UID)
+		f := p.host.functions.lookup(a.UID)
 		if f == nil {
 			continue
 		}
@@ -166,7 +147,7 @@ func (p *placer) lend(now time.Time) {
 	}
 	for _, a := range asked {
 		if of, could := shapes[a.UID]; could {
-			evict := p.evictorFor(p.functions.lookup(a.UID).current())
+			evict := p.evictorFor(p.host.functions.lookup(a.UID).current())
 			made[a.Peer][a.UID] = p.planner.Lend(capacity.Loan{Peer: a.Peer, Shape: of}, a.Instances, a.Waited, now, evict)
 		}
 	}
@@ -181,21 +162,21 @@ func (p *placer) evictorFor(fn *v1alpha1.Function) capacity.Evictor {
 // evict evicts an instance unless it has been needed since the planner read its usage.
 func (p *placer) evict(e capacity.Evict, reason string) bool {
 	if e.Spare {
-		p.spares.stop(p.instances, provisioner.Key(e.Key))
-		p.log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
+		p.spares.stop(p.host.deps.Instances, provisioner.Key(e.Key))
+		p.host.deps.Log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
 		return true
 	}
-	f := p.functions.lookup(e.FunctionUID)
+	f := p.host.functions.lookup(e.FunctionUID)
 	if f == nil {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, let := core.AnswerOf[core.Terminate](p.cores.stepLocked(f, core.EvictRequested{
-		CID: e.CID, IdleFor: e.For, KindStart: p.starts.mean(f.kind), Reason: reason,
+	_, let := core.AnswerOf[core.Terminate](p.host.stepLocked(f, core.EvictRequested{
+		CID: e.CID, IdleFor: e.For, KindStart: p.host.starts.mean(f.kind), Reason: reason,
 	}))
 	if let {
-		p.log.Info("evicted an idle instance", "function", f.key.String(), "cid", e.CID, "reason", reason, "idle", e.For)
+		p.host.deps.Log.Info("evicted an idle instance", "function", f.key.String(), "cid", e.CID, "reason", reason, "idle", e.For)
 	}
 	return let
 }
@@ -211,15 +192,15 @@ func (p *placer) gather(now time.Time) {
 // handInUsage passes the usage of all functions in the dirty set to the planner.
 func (p *placer) handInUsage(now time.Time) {
 	changed := p.planner.Due(now)
-	for _, f := range p.dirty.takeAll() {
+	for _, f := range p.host.dirty.takeAll() {
 		changed = append(changed, f.uid)
 	}
-	changed = p.instances.Changed(changed)
+	changed = p.host.deps.Instances.Changed(changed)
 	usages := make(map[string]capacity.Usage, len(changed))
 	var list []provisioner.Placed
 	for _, uid := range changed {
 		if _, known := usages[uid]; !known {
-			list = p.instances.Placed(list[:0], uid)
+			list = p.host.deps.Instances.Placed(list[:0], uid)
 			usages[uid] = p.usage(uid, list, now)
 		}
 	}
@@ -229,8 +210,8 @@ func (p *placer) handInUsage(now time.Time) {
 // invalidateUsage makes the planner read all usage again when it next needs it, so that a
 // change that was not recorded is corrected with the other audits.
 func (p *placer) invalidateUsage() {
-	p.dirty.takeAll()
-	p.instances.ResetChanged()
+	p.host.dirty.takeAll()
+	p.host.deps.Instances.ResetChanged()
 	p.planner.Invalidate()
 }
 
@@ -250,7 +231,7 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 			created++
 		}
 	}
-	if f := p.functions.lookup(uid); f != nil && created > 0 {
+	if f := p.host.functions.lookup(uid); f != nil && created > 0 {
 		p.usageOf(&u, f, list, created, now)
 	}
 	return u
@@ -285,5 +266,5 @@ func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Plac
 func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.core.Evictable(now, p.starts.mean(f.kind))
+	return f.core.Evictable(now, p.host.starts.mean(f.kind))
 }

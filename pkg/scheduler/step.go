@@ -31,7 +31,7 @@ type host struct {
 	busyNodes *busyNodes
 	// timers wake functions whose floor changes.
 	timers *timers
-	// starts are those of all functions.
+	// starts are the last start times by ClusterRuntime.
 	starts *starts
 	// triggers are functions that should not wait for the next tick. If the channel is full,
 	// they do.
