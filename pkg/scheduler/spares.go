@@ -209,30 +209,60 @@ func (s *spares) unsettled() []pool {
 	return list
 }
 
+// maintainPool brings one pool closer to its size.
 func (s *warmPools) maintainPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
-	var present, outdated []provisioner.Instance
-	snapshot := warmpool.Snapshot{Target: p.target, NodesFull: s.spares.refillBlocked(now), LaunchBudget: s.budget.LeftNow(now)}
-	snapshot.Failing = s.deps.Instances.Observe(uid).Failing
+	// 1. Observe.
+	seen := s.survey(p, now)
+	// 2. Decide.
+	d := warmpool.Decide(seen.Snapshot)
+	// 3. Launch or remove instances.
+	noRoom, more := s.resize(p, seen, d, now)
+	// 4. Forget the pool, or look at it again when something has changed.
+	if len(seen.present) == 0 && p.target == 0 {
+		s.spares.removePool(uid)
+		s.deps.Instances.Forget(uid)
+		return
+	}
+	s.spares.record(uid, noRoom, !more)
+}
+
+// poolSurvey is what is observed of a pool, with its instances.
+type poolSurvey struct {
+	warmpool.Snapshot
+	present, outdated []provisioner.Instance
+}
+
+func (s *warmPools) survey(p pool, now time.Time) (seen poolSurvey) {
+	uid := p.UID()
+	seen.Snapshot = warmpool.Snapshot{
+		Target: p.target, NodesFull: s.spares.refillBlocked(now), LaunchBudget: s.budget.LeftNow(now),
+		Failing: s.deps.Instances.Observe(uid).Failing,
+	}
 	for _, in := range s.deps.Instances.Instances(uid) {
 		switch in.State {
 		case provisioner.Leaving:
 			continue
 		case provisioner.Created:
-			snapshot.Ready++
+			seen.Ready++
 		default:
-			snapshot.Starting++
+			seen.Starting++
 		}
-		present = append(present, in)
+		seen.present = append(seen.present, in)
 		if in.Revision != p.rev {
-			outdated = append(outdated, in)
+			seen.outdated = append(seen.outdated, in)
 		}
 	}
-	snapshot.Outdated = len(outdated)
-	d := warmpool.Decide(snapshot)
+	seen.Outdated = len(seen.outdated)
+	return seen
+}
+
+// resize carries out a decision. noRoom says that nodes have no room for an instance, and more that the
+// next tick may do more.
+func (s *warmPools) resize(p pool, seen poolSurvey, d warmpool.Decision, now time.Time) (noRoom, more bool) {
 	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
-		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
-	noRoom, more := d.Why == warmpool.ReasonNodesFull, d.More
+		"ready", seen.Ready, "starting", seen.Starting, "reason", string(d.Why))
+	noRoom, more = d.Why == warmpool.ReasonNodesFull, d.More
 	switch {
 	case d.Create > 0:
 		launched := s.placer.launch("", s.opener.unitOf(nil, p.fn), p.term, d.Create)
@@ -247,18 +277,13 @@ func (s *warmPools) maintainPool(p pool) {
 		log.Log(context.Background(), level, "launched spare instances", "launched", len(launched.Keys), "noRoom", launched.NoRoom)
 	case d.Replace > 0:
 		log.Info("replacing spare instances", "removed", d.Replace)
-		s.removeSpares(outdated[:d.Replace])
+		s.removeSpares(seen.outdated[:d.Replace])
 	case d.Remove > 0:
 		log.Info("removing spare instances", "removed", d.Remove)
-		slices.SortFunc(present, leastReady)
-		s.removeSpares(present[:d.Remove])
+		slices.SortFunc(seen.present, leastReady)
+		s.removeSpares(seen.present[:d.Remove])
 	}
-	if len(present) == 0 && p.target == 0 {
-		s.spares.removePool(uid)
-		s.deps.Instances.Forget(uid)
-		return
-	}
-	s.spares.record(uid, noRoom, !more)
+	return noRoom, more
 }
 
 // leastReady orders spare instances by how little is lost with them: those that are starting
