@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/catalog"
@@ -134,6 +135,24 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 		spec.Max = int(*scaling.MaxInstances)
 	}
 	return spec
+}
+
+// algorithm is the name of a function's decider: its own, or that of the configuration.
+func (s *host) algorithm(fn *v1alpha1.Function) string {
+	if _, known := autoscaler.ByName(fn.Algorithm()); known {
+		return fn.Algorithm()
+	}
+	return s.config.Decider
+}
+
+func (s *host) decider(fn *v1alpha1.Function) autoscaler.Decider {
+	d, _ := autoscaler.ByName(s.algorithm(fn)) // which Config.Validate knows
+	return d
+}
+
+// params are the deciders' constants.
+func (s *host) params() autoscaler.Params {
+	return autoscaler.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
 }
 
 // current returns the latest version of the function.

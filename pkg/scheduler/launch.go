@@ -168,17 +168,6 @@ func (s *ticker) recordOutcome(c *evaluation) {
 	f.stats.events.add(functionEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.deps.Now())
 }
 
-// releaseIfUnserved drops instances that were launched or adopted while another goroutine gave
-// the function up. Their agents go to its owner, and this scheduler would stop them for their
-// silence.
-func (s *host) releaseIfUnserved(f *function) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.core.Term() == core.Unserved {
-		s.deps.Instances.Release(f.uid)
-	}
-}
-
 const reasonUnwanted = "it is not wanted any more"
 
 // cancelSurplus cancels launches that are no longer wanted, the youngest first: first

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"sync"
+	"time"
 
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -161,4 +163,36 @@ func (s *slotTable) owner(slot ownership.Slot) ownership.Owner {
 		return ownership.Owner{}
 	}
 	return to
+}
+
+// restoreEstimates returns the means that were measured before this scheduler served the unit.
+// A new revision begins with those of the others. They are bounded like an agent's reports,
+// and count as one observation.
+// The caller holds the function's lock.
+func (s *host) restoreEstimates(f *function) estimate.Means {
+	if s.deps.Estimates == nil {
+		return estimate.Means{}
+	}
+	fn := f.opened().fn
+	before := s.deps.Estimates.Restore(fn)
+	s.starts.observe(kindOf(fn), min(before.Start, fn.Spec.Template.StartupTimeout.Duration))
+	return before
+}
+
+// Estimates returns the means of each unit whose slot this scheduler owns, for the next owner.
+// Units that it serves as a standby are left out.
+func (s *reporter) Estimates() []estimate.Unit {
+	var estimates []estimate.Unit
+	for _, f := range s.all() {
+		if term, served := s.syncOwnership(f); !served || term.Standby != "" {
+			continue
+		}
+		if means := f.means().Round(10 * time.Microsecond); means != (estimate.Means{}) {
+			fn := f.current()
+			estimates = append(estimates, estimate.Unit{
+				UID: f.uid, Function: fn.FunctionUID(), Revision: fn.Revision(), Execution: means.Execution, Start: means.Start,
+			})
+		}
+	}
+	return estimates
 }

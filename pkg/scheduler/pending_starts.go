@@ -1,11 +1,14 @@
 package scheduler
 
 import (
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
@@ -123,4 +126,41 @@ func (s *host) failStart(f *function, key provisioner.Key, why provisioner.Start
 			waited: m.waited, failure: why.Code,
 		})
 	}
+}
+
+// starts has the last start times of all functions by ClusterRuntime: a new function's horizon
+// is that of its ClusterRuntime.
+type starts struct {
+	n int
+
+	mu sync.Mutex
+	// of has an entry for each ClusterRuntime whose instances have started, and one for
+	// images.
+	of map[string]*estimate.LastN
+}
+
+func newStarts(n int) *starts { return &starts{n: n, of: make(map[string]*estimate.LastN)} }
+
+// kindOf groups functions with similar start times: those of one ClusterRuntime, and all
+// images.
+func kindOf(fn *v1alpha1.Function) string { return string(fn.Spec.Template.RuntimeRef.Name) }
+
+func (s *starts) observe(kind string, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.of[kind]
+	if last == nil {
+		last = estimate.NewLastN(s.n)
+		s.of[kind] = last
+	}
+	last.Observe(took)
+}
+
+func (s *starts) mean(kind string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.of[kind]; last != nil {
+		return last.Mean()
+	}
+	return 0
 }

@@ -84,6 +84,19 @@ func (s *auditor) reconcile() {
 	}
 }
 
+// restAll lets functions rest whose last stream has ended.
+func (s *auditor) restAll() {
+	streaming := make(map[string]bool)
+	for key := range s.streams.keys() {
+		streaming[key.FunctionUID] = true
+	}
+	for _, f := range s.all() {
+		if !streaming[f.uid] {
+			f.forgetStreams()
+		}
+	}
+}
+
 // levels are the scheduler's own levels. Run's goroutine uses them.
 type levels struct {
 	streams reconcile.Level[provisioner.Key]

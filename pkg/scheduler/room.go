@@ -3,6 +3,7 @@ package scheduler
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -267,4 +268,72 @@ func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Evictable(now, p.host.starts.mean(f.kind))
+}
+
+// dirtySet holds, once each, the functions whose usage has changed since the planner last read
+// it.
+type dirtySet struct {
+	mu   sync.Mutex
+	list []*function
+}
+
+// takeAll returns all functions and empties the set.
+func (d *dirtySet) takeAll() []*function {
+	d.mu.Lock()
+	taken := d.list
+	d.list = nil
+	d.mu.Unlock()
+	for _, f := range taken {
+		f.mu.Lock()
+		f.dirty = false
+		f.mu.Unlock()
+	}
+	return taken
+}
+
+// markDirty records that the usage of a function has changed. The caller holds the function's
+// lock.
+func (s *host) markDirty(f *function) {
+	if f.dirty {
+		return
+	}
+	f.dirty = true
+	s.dirty.mu.Lock()
+	defer s.dirty.mu.Unlock()
+	s.dirty.list = append(s.dirty.list, f)
+}
+
+// busyNodes are the nodes that have more threads that want to run than cores, by what instances
+// say. The scheduler knows of those that run instances of its functions.
+type busyNodes struct {
+	mu sync.Mutex // guards by
+	// by counts the instances that say so, by node.
+	by map[string]int
+}
+
+func newBusyNodes() *busyNodes { return &busyNodes{by: make(map[string]int)} }
+
+// hear counts one instance more that says so of its node, or one less.
+func (b *busyNodes) hear(node string, busy bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if busy {
+		b.by[node]++
+		return
+	}
+	if b.by[node]--; b.by[node] == 0 {
+		delete(b.by, node)
+	}
+}
+
+func (b *busyNodes) some() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.by) > 0
+}
+
+func (b *busyNodes) has(node string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.by[node] > 0
 }

@@ -6,10 +6,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/warmpool"
+	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
@@ -196,4 +204,141 @@ func (r *row) phaseSeconds(tell exposition.Tell) {
 	for _, phase := range phasesByName {
 		tell(r.sample(phase.String(), spent[phase].Seconds()))
 	}
+}
+
+// metricsSnapshot has the values of a function's metrics, without those of its instances.
+type metricsSnapshot struct {
+	key          invocation.FunctionKey
+	revision     string
+	countedSince time.Time
+	view         queue.View
+	means        estimate.Means
+	counters     counters
+	reasonCounters
+	plan   lastPlan
+	agents summary
+	// phases is nil until an instance has started.
+	phases *coldstart.Durations
+	// executions is nil if no call has run.
+	executions *exposition.Histogram
+}
+
+// planTTL is for how long a plan is exported when no more calls come. Calls come more rarely
+// than decisions, and a decision without new calls makes no plan.
+const planTTL = 10 * time.Second
+
+// lastPlan has the inputs of the last decision that computed a number of needed instances.
+type lastPlan struct {
+	required int
+	rate     float64
+	horizon  time.Duration
+	at       time.Time
+}
+
+// after is the plan after another decision. While calls wait, a decider that computes no
+// number needs the existing instances and those that it creates.
+func (t lastPlan) after(d autoscaler.Decision, s autoscaler.Snapshot, now time.Time) lastPlan {
+	next := lastPlan{d.Required, d.Rate, d.Horizon, now}
+	if next.required == 0 && s.Waiting() > 0 {
+		next.required = s.Created + s.Creating + d.Create
+	}
+	if next.required == 0 && t.valid(now) {
+		return t
+	}
+	return next
+}
+
+// valid reports whether the plan is recent enough to export.
+func (t lastPlan) valid(now time.Time) bool {
+	return t.required > 0 && now.Sub(t.at) < planTTL
+}
+
+// metricsSnapshot reads the values of a function's metrics.
+func (f *function) metricsSnapshot(now time.Time) metricsSnapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := metricsSnapshot{
+		key: f.key, revision: f.revision, countedSince: f.countedSince, view: f.core.View(now), means: f.core.Means(),
+		counters: f.stats.counters, reasonCounters: f.stats.byReason.clone(), plan: f.stats.plan, agents: f.stats.reports.sum(),
+		executions: f.stats.executions.Clone(),
+	}
+	if f.stats.startPhases != nil {
+		spent := *f.stats.startPhases
+		r.phases = &spent
+	}
+	return r
+}
+
+// stateCollector reads the series of slots, spare instances and nodes at each scrape.
+type stateCollector struct{ s *Scheduler }
+
+// Describe implements prometheus.Collector.
+func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, gauge := range states {
+		ch <- gauge.Desc()
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
+	c.collectSlots(ch)
+	c.collectSpares(ch)
+	c.collectNodes(ch)
+	c.collectAgents(ch)
+}
+
+func emit(ch chan<- prometheus.Metric, gauge metric.Gauge, value float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(gauge.Desc(), prometheus.GaugeValue, value, labels...)
+}
+
+func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
+	var owned, acting, highest float64
+	_, unconfirmed := c.s.deps.Ownership.Unconfirmed()
+	for slot := range ownership.Slot(ownership.Slots) {
+		term := c.s.term(slot)
+		switch {
+		case term == notServed:
+			continue
+		case term.Standby == "":
+			owned++
+		default:
+			acting++
+		}
+		highest = max(highest, float64(term.Epoch))
+	}
+	emit(ch, unconfirmedDecl, boolValue(unconfirmed))
+	emit(ch, slotsDecl, owned, "owner")
+	emit(ch, slotsDecl, acting, "standby")
+	emit(ch, epochDecl, highest)
+}
+
+func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
+	for _, uid := range c.s.spares.uids() {
+		p, _ := warmpool.PoolOf(uid)
+		counts := c.s.deps.Instances.Observe(uid)
+		for state, n := range map[string]int{"starting": counts.Creating, "ready": counts.Created, "leaving": counts.Leaving} {
+			emit(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, p.Name, state)
+		}
+	}
+}
+
+func (c stateCollector) collectNodes(ch chan<- prometheus.Metric) {
+	for _, n := range c.s.deps.Instances.Nodes() {
+		if n.Instances > 0 {
+			emit(ch, nodeInstancesDecl, float64(n.Instances), n.Name)
+		}
+		if n.Allocatable.MilliCPU > 0 {
+			emit(ch, nodeRequestedDecl, float64(n.Requested.MilliCPU)/float64(n.Allocatable.MilliCPU), n.Name, "cpu")
+		}
+		if n.Allocatable.Memory > 0 {
+			emit(ch, nodeRequestedDecl, float64(n.Requested.Memory)/float64(n.Allocatable.Memory), n.Name, "memory")
+		}
+	}
+}
+
+func boolValue(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wire"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
@@ -222,5 +223,42 @@ func (s *host) trigger(f *function, always bool) {
 		case s.triggers <- f:
 		default:
 		}
+	}
+}
+
+// lookup returns a unit, or nil.
+func (s *host) lookup(uid string) *function { return s.functions.lookup(uid) }
+
+func (s *host) all() []*function { return s.functions.all() }
+
+// hasInstance reports whether the function has an instance, or one is starting.
+func (s *host) hasInstance(f *function) bool {
+	counts := s.deps.Instances.Observe(f.uid)
+	return counts.Created+counts.Creating > 0
+}
+
+// terminate lets a drained instance finish its calls and end within that time. An instance
+// that is still starting is stopped.
+func (s *host) terminate(in provisioner.Instance, within time.Duration) {
+	if in.State == provisioner.Creating {
+		s.deps.Instances.End(in.Key, provisioner.Ending{})
+	} else {
+		s.deps.Instances.End(in.Key, provisioner.Ending{Within: within})
+	}
+}
+
+// drainTime is how long an instance may take to finish its calls and end.
+func drainTime(fn *v1alpha1.Function) time.Duration {
+	return fn.Spec.Template.Timeout.Duration + leaveGrace
+}
+
+// releaseIfUnserved drops instances that were launched or adopted while another goroutine gave
+// the function up. Their agents go to its owner, and this scheduler would stop them for their
+// silence.
+func (s *host) releaseIfUnserved(f *function) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.core.Term() == core.Unserved {
+		s.deps.Instances.Release(f.uid)
 	}
 }

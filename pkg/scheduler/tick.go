@@ -3,8 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -62,6 +61,28 @@ func (s *ticker) tick() {
 	s.metrics.observeTick(s.deps.Now().Sub(begun))
 }
 
+// runNow decides on a function before the next tick, unless that is no longer needed.
+func (s *ticker) runNow(f *function) {
+	now := s.deps.Now()
+	s.noteRun(now)
+	left := s.budget.LeftNow(now)
+	if left == 0 || !s.needsRun(f) || s.pauses.Holding(now) {
+		return
+	}
+	if c := s.evaluate(f); c != nil {
+		s.launch(c, min(left, c.Wanted()))
+		s.apply(c, false)
+	}
+}
+
+// needsRun reports whether a waiting call requires a decision before the next tick.
+func (s *ticker) needsRun(f *function) bool {
+	there := s.hasInstance(f)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.core.NeedsRun(s.deps.Now(), there)
+}
+
 // evaluate decides for one function. It returns nil if nothing can be decided.
 func (s *ticker) evaluate(f *function) *evaluation {
 	if s.lookup(f.uid) != f {
@@ -104,48 +125,21 @@ func (s *ticker) apply(c *evaluation, ticking bool) {
 	}
 }
 
+// heldBack is why the cluster keeps wanted instances from being launched.
+func (s *ticker) heldBack(c *evaluation) decisionlog.HeldBack {
+	if !c.attempted || len(c.launched.Keys) >= c.Wanted() {
+		return decisionlog.HeldBack{}
+	}
+	why := s.deps.Instances.Observe(c.function.uid).Unavailable
+	return decisionlog.HeldBack{Reason: invocation.Excerpt(why.Reason), For: why.RetryAt.Sub(why.At)}
+}
+
 func noCapacity(why string, retryAfter time.Duration) invocation.Refusal {
 	return invocation.Refusal{
 		Reason:     invocation.RefusedNoCapacity,
 		Detail:     "no node has room for an instance: " + why,
 		RetryAfter: retryAfter,
 	}
-}
-
-// Totals counts what was launched for a function since the scheduler started.
-type Totals struct {
-	// Launched is the number of launched instances, and Peak the highest number that existed or
-	// were starting at one time.
-	Launched, Peak int
-}
-
-// Totals returns the totals of a unit, or the sums over all existing units of a function.
-func (s *reporter) Totals(uid string) (t Totals) {
-	for _, f := range s.functions.unitsOf(uid) {
-		f.mu.Lock()
-		t.Launched += int(f.stats.counters[instanceLaunched])
-		t.Peak += f.stats.peak
-		f.mu.Unlock()
-	}
-	return t
-}
-
-// algorithm is the name of a function's decider: its own, or that of the configuration.
-func (s *host) algorithm(fn *v1alpha1.Function) string {
-	if _, known := autoscaler.ByName(fn.Algorithm()); known {
-		return fn.Algorithm()
-	}
-	return s.config.Decider
-}
-
-func (s *host) decider(fn *v1alpha1.Function) autoscaler.Decider {
-	d, _ := autoscaler.ByName(s.algorithm(fn)) // which Config.Validate knows
-	return d
-}
-
-// params are the deciders' constants.
-func (s *host) params() autoscaler.Params {
-	return autoscaler.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
 }
 
 // observe reads a function's instances one level below. It does so before the core reads the

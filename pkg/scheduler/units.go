@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // Most functions are idle, so what a scheduler keeps of an idle one is small. A function rests while
@@ -121,19 +123,6 @@ func (f *function) awake() *v1alpha1.Function {
 	return f.fn
 }
 
-// restAll lets functions rest whose last stream has ended.
-func (s *auditor) restAll() {
-	streaming := make(map[string]bool)
-	for key := range s.streams.keys() {
-		streaming[key.FunctionUID] = true
-	}
-	for _, f := range s.all() {
-		if !streaming[f.uid] {
-			f.forgetStreams()
-		}
-	}
-}
-
 // forgetStreams lets a function rest again that had streams.
 func (f *function) forgetStreams() {
 	f.mu.Lock()
@@ -150,3 +139,76 @@ func (f *function) about() outline {
 	defer f.mu.Unlock()
 	return f.outline
 }
+
+// functionChanged applies a change of the catalog: each unit of a function is served
+// separately.
+func (s *Scheduler) functionChanged(e catalog.Event) {
+	var units []*v1alpha1.Function
+	if e.Entry != nil {
+		units = e.Entry.Units
+	}
+	why := reasonDeleted
+	if e.Entry != nil {
+		why = reasonUnused
+	}
+	// Removed units go first: another one may have the same number.
+	for _, uid := range s.functions.setUnits(e.UID, units) {
+		s.removeUnit(uid, why)
+	}
+	for _, unit := range units {
+		n := news{e.Entry, e.Packed, unit}
+		switch f := s.lookup(uidOf(unit)); {
+		case f == nil:
+			s.addUnit(n)
+		case !f.isSame(n): // otherwise another unit of the function has changed
+			s.updateUnit(f, n)
+		}
+	}
+}
+
+func (s *Scheduler) addUnit(n news) {
+	f := s.newFunction(n)
+	s.functions.add(f)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.markDirty(f)
+	s.stepLocked(f, core.Woken{})
+}
+
+// updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
+// not change: another revision is another unit. The start back-off is reset if the author has
+// changed the function, but not by a rollout.
+func (s *Scheduler) updateUnit(f *function, n news) {
+	spec := s.specOf(n.fn)
+	f.mu.Lock()
+	changed := f.generation != n.fn.Generation
+	f.accept(n)
+	s.stepLocked(f, core.SpecChanged{Spec: spec})
+	f.mu.Unlock()
+	if changed {
+		s.deps.Instances.ResetBackoff(f.uid)
+	}
+}
+
+// removeUnit removes a unit: its instances are drained, and its waiting calls are refused.
+func (s *Scheduler) removeUnit(uid, why string) {
+	f := s.functions.remove(uid)
+	if f == nil {
+		return
+	}
+	s.timers.set(f, time.Time{})
+	s.step(f, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
+	if s.term(f.slot) != notServed {
+		s.deps.Instances.Adopt(f.current())
+	}
+	for _, in := range s.deps.Instances.Instances(f.uid) {
+		s.terminate(in, drainTime(f.current()))
+	}
+	s.deps.Instances.Forget(f.uid)
+	s.reporter.decisions.removeFunction(uid)
+}
+
+const (
+	reasonDeleted = "the function was deleted"
+	reasonUnused  = "the revision is not in use any more"
+)

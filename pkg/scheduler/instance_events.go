@@ -1,0 +1,128 @@
+package scheduler
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// StartFailed receives the failed start of an instance from the provisioner. If the function
+// has no other instance, not even a starting one, its waiting calls cannot be served.
+func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailure) {
+	if s.spareEnded(key, why) {
+		return
+	}
+	f := s.lookup(key.FunctionUID)
+	if f == nil {
+		// The failure came after the function was removed.
+		s.deps.Instances.Forget(key.FunctionUID)
+		return
+	}
+	s.deps.Log.Warn("an instance did not start", "function", f.about().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
+	s.failStart(f, key, why)
+	f.dropInstance(key.CID)
+	now := s.deps.Now()
+	if !why.FromCluster() {
+		f.recordFailure(why, now)
+		f.recordEvent(functionEvent{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
+	}
+	seen := s.deps.Instances.Observe(f.uid)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stats.byReason.failures.add(why.Code, 1)
+	s.stepLocked(f, core.StartFailed{
+		Blameless: why.FromCluster(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Transient(),
+		Refusal: cannotStart(why, seen.RetryAfter),
+	})
+}
+
+func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invocation.Refusal {
+	return invocation.Refusal{
+		Reason:     invocation.RefusedCannotStart,
+		Detail:     invocation.Excerpt("the function could not be started: " + why.String()),
+		RetryAfter: retryAfter,
+	}
+}
+
+// Owns says whether this scheduler owns a function for all that it knows. A standby does not,
+// nor does a scheduler that etcd cannot confirm: the others may only seem silent.
+func (s *Scheduler) Owns(uid string) bool {
+	if _, unconfirmed := s.deps.Ownership.Unconfirmed(); unconfirmed {
+		return false
+	}
+	f := s.lookup(uid)
+	if f == nil {
+		return true // it was deleted, or is a warm pool
+	}
+	term := s.term(f.slot)
+	return term != notServed && term.Standby == ""
+}
+
+// Gone receives the end of a started instance from the provisioner.
+func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFailure) {
+	if s.spareEnded(key, why) {
+		return
+	}
+	f := s.lookup(key.FunctionUID)
+	if f == nil {
+		return
+	}
+	s.notifyEnd(key, why)
+	f.dropInstance(key.CID)
+	log, level := s.deps.Log.With("function", f.about().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
+	if lost {
+		log, level = log.With("code", why.Code), slog.LevelWarn
+		f.recordFailure(why, s.deps.Now())
+		inEvent := why
+		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
+		f.recordEvent(functionEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
+	}
+	log.Log(context.Background(), level, "an instance is gone", "reason", why.Reason)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if lost {
+		f.stats.byReason.losses.add(why.Code, 1)
+	}
+	s.stepLocked(f, core.Ended{})
+}
+
+// eventLogBytes is how many bytes of a log an Event quotes: the whole Event is at most 1 KiB,
+// and a longer one would lose the newest lines.
+const eventLogBytes = 600
+
+// lastLines returns the last of lines that have at most that many bytes together, including
+// line ends. Of a longer last line it returns the beginning.
+func lastLines(lines []string, most int) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	from := len(lines)
+	for left := most; from > 0 && len(lines[from-1]) < left; from-- {
+		left -= len(lines[from-1]) + 1
+	}
+	if from == len(lines) {
+		return []string{invocation.ExcerptOf(lines[from-1], most)}
+	}
+	return lines[from:]
+}
+
+// notifyEnd informs an agent that its function has ended, which the agent cannot see where
+// they are containers. It has moments to answer the running calls before its own container
+// ends too.
+func (s *sessions) notifyEnd(key provisioner.Key, why provisioner.StartFailure) {
+	how := why.Reason
+	switch why.Code {
+	case v1alpha1.ReasonFunctionExited:
+	case v1alpha1.ReasonOutOfMemory:
+		how = "the function was killed for the memory that it used"
+	default:
+		return
+	}
+	s.streams.sendTo(key, &agentwire.PullReply{Kind: &agentwire.PullReply_Ended{Ended: &agentwire.Ended{How: how, LastLines: why.LogTail}}})
+}
