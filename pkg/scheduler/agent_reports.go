@@ -126,7 +126,7 @@ func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
 	if wire == nil {
 		return
 	}
-	f := p.function
+	f := p.unit
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if in, there := p.scheduler.deps.Instances.Lookup(p.key); there {

@@ -22,7 +22,7 @@ import (
 // call if they are idle.
 type population struct {
 	*harness
-	f       *function
+	f       *unit
 	gateway *offerStream
 	streams []*pullStream
 	next    uint64
@@ -36,7 +36,7 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	all := w.instances.Instances(c.f.uid)
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
 	for _, in := range all {
-		p := &pullStream{function: c.f}
+		p := &pullStream{unit: c.f}
 		p.prepare(w.scheduler.host, in.Key, agentInfo{}, deaf{}, 1024)
 		p.replies.SendBy(func(*agentwire.PullReply) error { return nil })
 		if err := p.join(in, 1, core.AgentCurrent); err != nil {

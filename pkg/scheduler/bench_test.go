@@ -61,7 +61,7 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 		}
 		w.scheduler.tick()
 		perFunction := float64(heapBytes()-before) / idleFunctions
-		if n := len(w.scheduler.functions.active); n != 0 {
+		if n := len(w.scheduler.units.active); n != 0 {
 			b.Fatalf("%d functions are active", n)
 		}
 		b.ReportAllocs()
@@ -216,7 +216,7 @@ func BenchmarkTickOfFullNodes(b *testing.B) {
 			w.scheduler.tick()
 		}
 		runtime.ReadMemStats(&after)
-		if n := len(w.scheduler.functions.active); n < functions {
+		if n := len(w.scheduler.units.active); n < functions {
 			b.Fatalf("%d functions are active, want %d", n, functions)
 		}
 		b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/tick")

@@ -107,7 +107,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		w.expectCounts(fn, provisioner.Counts{})
 		w.ticks(3)
 		w.started(fn, 0)
-		if len(w.scheduler.all())+len(w.scheduler.functions.active) != 0 {
+		if len(w.scheduler.all())+len(w.scheduler.units.active) != 0 {
 			t.Error("the function is still known")
 		}
 		w.scheduler.step(f, core.Ended{}) // a stream that was slow

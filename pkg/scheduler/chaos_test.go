@@ -253,8 +253,8 @@ func (c *chaos) offerAgain() {
 func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Observe(f.uid).Counts, f.waitingTickets()
-		tooFew := f.served() && counts.Created+counts.Creating < int(f.current().Spec.Scaling.MinInstances)
-		if !c.scheduler.functions.isActive(f) && (waiting > 0 || tooFew) {
+		tooFew := f.served() && counts.Created+counts.Creating < int(f.fn().Spec.Scaling.MinInstances)
+		if !c.scheduler.units.isActive(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}
 	}
@@ -308,8 +308,8 @@ func (c *chaos) finish() {
 	}
 	synctest.Wait()
 	s := c.scheduler
-	if n := len(s.all()) + len(s.functions.active) + len(s.gateways.byGateway); n != 0 {
-		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.functions.active), len(s.gateways.byGateway))
+	if n := len(s.all()) + len(s.units.active) + len(s.gateways.byGateway); n != 0 {
+		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.units.active), len(s.gateways.byGateway))
 	}
 	if left := c.node().Requested; left.MilliCPU != 0 {
 		c.t.Errorf("%+v is still requested", left)

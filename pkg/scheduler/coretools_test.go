@@ -9,30 +9,30 @@ import (
 )
 
 // waitingTickets is how many tickets wait.
-func (f *function) waitingTickets() int { return f.view(time.Now()).Waiting }
+func (f *unit) waitingTickets() int { return f.view(time.Now()).Waiting }
 
 // observed lets a function learn from an execution.
-func (s *Scheduler) observed(f *function, execution time.Duration) {
+func (s *Scheduler) observed(f *unit, execution time.Duration) {
 	s.step(f, &core.Pulled{CID: "nobody", Done: []core.Done{{Execution: execution}}})
 }
 
 // learnStart lets a function learn from a start.
-func (s *Scheduler) learnStart(f *function, took time.Duration) {
-	fn := f.current()
+func (s *Scheduler) learnStart(f *unit, took time.Duration) {
+	fn := f.fn()
 	s.starts.observe(kindOf(fn), min(took, fn.Spec.Template.StartupTimeout.Duration))
 	s.step(f, core.Started{Took: took})
 }
 
 // meanStart is how long an instance of a function is believed to take to start.
-func (s *Scheduler) meanStart(f *function) time.Duration {
+func (s *Scheduler) meanStart(f *unit) time.Duration {
 	s.syncOwnership(f)
-	d, _ := stepFor[*core.Decided](s.host, f, &core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
+	d, _ := stepFor[*core.Decided](s.host, f, &core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.fn()))}})
 	return d.Snapshot.MeanStart
 }
 
 // calledEvery lets a function be called n times until now, each time after so long without
 // a call.
-func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Duration) {
+func (s *Scheduler) calledEvery(f *unit, n int, idle func(i int) time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := s.deps.Now()
@@ -43,7 +43,7 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 		id := invocation.ID{15: byte(i), 14: 0xff}
 		f.core.Step(at, &core.Offered{Ticket: invocation.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
 		f.core.Step(at, &core.CallCancelled{ID: id})
-		s.functions.activate(f) // since nothing was carried out
+		s.units.activate(f) // since nothing was carried out
 		if i < n {
 			at = at.Add(idle(i))
 		}
@@ -57,17 +57,17 @@ type deaf struct{}
 func (deaf) End(error) {}
 
 // joinDeaf lets an instance join that hears nothing.
-func (s *Scheduler) joinDeaf(f *function, cid invocation.CID) {
+func (s *Scheduler) joinDeaf(f *unit, cid invocation.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := &pullStream{function: f}
+	p := &pullStream{unit: f}
 	p.prepare(s.host, keyOf(f.uid, cid), agentInfo{}, deaf{}, 0)
 	f.setStream(cid, p)
 	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 
 // refuseWaiting empties a queue.
-func (s *Scheduler) refuseWaiting(f *function) {
+func (s *Scheduler) refuseWaiting(f *unit) {
 	s.step(f, core.NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
 }
 
@@ -76,4 +76,4 @@ func unwanted(n int, why autoscaler.Reason) *core.Decided {
 	return &core.Decided{Decision: autoscaler.Decision{Cancel: n, Why: why}}
 }
 
-func (f *function) cancelled(s *Scheduler, id invocation.ID) { s.step(f, &core.CallCancelled{ID: id}) }
+func (f *unit) cancelled(s *Scheduler, id invocation.ID) { s.step(f, &core.CallCancelled{ID: id}) }

@@ -30,12 +30,12 @@ func (d *decisionLog) addEntry(s *ticker, c *evaluation) {
 			Placed:     decisionlog.Place(s.nodesOf(c.launched.Keys)),
 			NoRoom:     c.launched.NoRoom,
 			HeldBack:   s.heldBack(c),
-			MakingRoom: s.placer.planner.Reserved(c.function.uid) > 0,
+			MakingRoom: s.placer.planner.Reserved(c.unit.uid) > 0,
 		},
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.log.Add(c.function.uid, e)
+	d.log.Add(c.unit.uid, e)
 }
 
 // floor says which setting asks for the minimum, if the function has fewer instances.

@@ -212,7 +212,7 @@ func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
 func TestCancelledLaunchesAreReported(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		c := &evaluation{
-			function:  w.scheduler.lookup(string(w.put("f").UID)),
+			unit:      w.scheduler.lookup(string(w.put("f").UID)),
 			Decided:   unwanted(2, autoscaler.ReasonSurplus),
 			cancelled: []provisioner.Key{{CID: "1"}, {CID: "2"}},
 		}

@@ -11,8 +11,8 @@ import (
 // is dropped.
 const maxEvents = 16
 
-// functionEvent is an event of a function that an operator may ask about later.
-type functionEvent struct {
+// unitEvent is an event of a function that an operator may ask about later.
+type unitEvent struct {
 	reason, message string
 	warning         bool
 }
@@ -25,18 +25,18 @@ type eventRing struct {
 }
 
 type numberedEvent struct {
-	functionEvent
+	unitEvent
 	number uint64
 	count  uint32
 	last   time.Time
 }
 
 // add records an event. A repeated event is counted and gets a new number each time.
-func (e *eventRing) add(what functionEvent, now time.Time) {
+func (e *eventRing) add(what unitEvent, now time.Time) {
 	what.message = invocation.Excerpt(what.message)
 	e.next++
 	for i, n := range e.list {
-		if n.functionEvent == what {
+		if n.unitEvent == what {
 			e.list = append(e.list[:i], e.list[i+1:]...)
 			e.list = append(e.list, numberedEvent{what, e.next, n.count + 1, now})
 			return
@@ -59,7 +59,7 @@ func (e *eventRing) since(number uint64, notBefore time.Time) (news []*controlwi
 	return news, e.next
 }
 
-func (f *function) recordEvent(what functionEvent, now time.Time) {
+func (f *unit) recordEvent(what unitEvent, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.events.add(what, now)
@@ -67,7 +67,7 @@ func (f *function) recordEvent(what functionEvent, now time.Time) {
 
 // eventsSince returns the function's events after a number and not before a time, and the
 // number to ask with next.
-func (f *function) eventsSince(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
+func (f *unit) eventsSince(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats.events.since(since, notBefore)

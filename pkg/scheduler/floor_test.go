@@ -29,7 +29,7 @@ func TestAWindowRaisesTheLeastWhileItIsOpen(t *testing.T) {
 		fn := w.put("f", window("0 8 * * *", 1, 2))
 		w.after(8*time.Hour - time.Second)
 		w.started(fn, 0)
-		if w.scheduler.functions.isActive(w.scheduler.lookup(string(fn.UID))) {
+		if w.scheduler.units.isActive(w.scheduler.lookup(string(fn.UID))) {
 			t.Error("it is awake hours before")
 		}
 		w.after(time.Second + w.scheduler.config.Tick)

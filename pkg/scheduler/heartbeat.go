@@ -75,7 +75,7 @@ func (s *Scheduler) CapacityFreed(by string, room []*controlwire.CapacityFreed) 
 	made := make(map[capacity.Shape]capacity.Grant, min(len(room), capacity.MaxShortages))
 	for _, m := range room[:min(len(room), capacity.MaxShortages)] {
 		if f := s.lookup(m.GetFunctionUid()); f != nil {
-			made[f.currentUnit().shape] = capacity.Grant{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
+			made[f.spec().shape] = capacity.Grant{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
 		}
 	}
 	s.peerRoom.recordGrants(by, made, s.deps.Now())

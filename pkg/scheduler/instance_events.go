@@ -24,13 +24,13 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		s.deps.Instances.Forget(key.FunctionUID)
 		return
 	}
-	s.deps.Log.Warn("an instance did not start", "function", f.about().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
+	s.deps.Log.Warn("an instance did not start", "function", f.readOutline().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
 	s.failStart(f, key, why)
 	f.dropInstance(key.CID)
 	now := s.deps.Now()
 	if !why.FromCluster() {
 		f.recordFailure(why, now)
-		f.recordEvent(functionEvent{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
+		f.recordEvent(unitEvent{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
 	}
 	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
@@ -75,13 +75,13 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	}
 	s.notifyEnd(key, why)
 	f.dropInstance(key.CID)
-	log, level := s.deps.Log.With("function", f.about().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
+	log, level := s.deps.Log.With("function", f.readOutline().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
 	if lost {
 		log, level = log.With("code", why.Code), slog.LevelWarn
 		f.recordFailure(why, s.deps.Now())
 		inEvent := why
 		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
-		f.recordEvent(functionEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
+		f.recordEvent(unitEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
 	}
 	log.Log(context.Background(), level, "an instance is gone", "reason", why.Reason)
 	f.mu.Lock()

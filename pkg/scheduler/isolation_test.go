@@ -39,7 +39,7 @@ type call struct {
 // instance is an instance that runs one call at a time.
 type instance struct {
 	n   *neighbours
-	f   *function
+	f   *unit
 	cid invocation.CID
 }
 
@@ -84,7 +84,7 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 		time.AfterFunc(n.start, func() {
 			f := n.scheduler.lookup(string(spec.Function.UID))
 			key := keyOf(f.uid, spec.CID)
-			p := &pullStream{function: f}
+			p := &pullStream{unit: f}
 			p.prepare(n.scheduler.host, key, agentInfo{}, deaf{}, 16)
 			n.scheduler.streams.register(&p.agentStream)
 			in, _ := n.instances.Lookup(key)

@@ -17,9 +17,9 @@ import (
 // evaluation is a function that a tick has decided on, with the outcome so far.
 type evaluation struct {
 	*core.Decided
-	*unit
-	function *function
-	term     invocation.Term
+	*unitSpec
+	unit *unit
+	term invocation.Term
 
 	// launched is the outcome of the launches, and attempted says that some were requested.
 	launched  provisioner.LaunchResult
@@ -41,7 +41,7 @@ func (c *evaluation) starved() bool {
 // want is the room that the function lacks.
 func (c *evaluation) want() capacity.Want {
 	return capacity.Want{
-		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: c.shape,
+		UID: c.unit.uid, Namespace: c.fn.Namespace, Shape: c.shape,
 		Missing: c.missing(), Starved: c.starved(), Waiting: c.Snapshot.Waiting(), OldestWait: c.Snapshot.OldestWait,
 	}
 }
@@ -96,21 +96,21 @@ func (s *ticker) launch(c *evaluation, n int) int {
 	c.attempted, c.launched.NoRoom = true, ""
 	had := s.assignSpares(c, n)
 	if len(had) < n {
-		launched := s.placer.launch(c.function.uid, c.unit, c.term, n-len(had))
+		launched := s.placer.launch(c.unit.uid, c.unitSpec, c.term, n-len(had))
 		c.launched.NoRoom = launched.NoRoom
 		had = append(had, launched.Keys...)
 	}
 	c.launched.Keys = append(c.launched.Keys, had...)
-	s.releaseIfUnserved(c.function)
+	s.releaseIfUnserved(c.unit)
 	now := s.deps.Now()
-	s.recordStarts(c.function, had, c.wantedSince(now))
+	s.recordStarts(c.unit, had, c.wantedSince(now))
 	s.budget.Spend(now, len(had))
 	return len(had)
 }
 
 // recordStarts records launches, but for those of instances that are gone already: a driver that
 // has too many to create ends them at once, and nobody would drop their record.
-func (s *ticker) recordStarts(f *function, keys []provisioner.Key, wanted time.Time) {
+func (s *ticker) recordStarts(f *unit, keys []provisioner.Key, wanted time.Time) {
 	f.addPendingStarts(keys, wanted)
 	for _, key := range keys {
 		if _, there := s.deps.Instances.Lookup(key); !there {
@@ -135,7 +135,7 @@ func (c *evaluation) noRoomAfter(before string) string {
 // recordOutcome records the outcome of a decision to create instances. A launch that
 // repeatedly has no effect is logged once.
 func (s *ticker) recordOutcome(c *evaluation) {
-	f, d, had := c.function, c.Decision, len(c.launched.Keys)
+	f, d, had := c.unit, c.Decision, len(c.launched.Keys)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.noRoom = c.noRoomAfter(f.stats.noRoom)
@@ -165,7 +165,7 @@ func (s *ticker) recordOutcome(c *evaluation) {
 		return
 	}
 	log.Warn("no node has room for an instance", "reason", c.launched.NoRoom)
-	f.stats.events.add(functionEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.deps.Now())
+	f.stats.events.add(unitEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.deps.Now())
 }
 
 const reasonUnwanted = "it is not wanted any more"
@@ -177,7 +177,7 @@ func (s *ticker) cancelSurplus(c *evaluation) {
 	if unwanted <= 0 {
 		return
 	}
-	f := c.function
+	f := c.unit
 	c.cancelled = s.deps.Instances.CancelLaunches(f.uid, unwanted)
 	c.cancelled = append(c.cancelled, s.cancelConnected(f, unwanted-len(c.cancelled))...)
 	if n := len(c.cancelled); n > 0 {
@@ -190,7 +190,7 @@ func (s *ticker) cancelSurplus(c *evaluation) {
 // cancelConnected cancels up to n starting instances whose agents have connected. Former spare
 // ones count as almost ready. An instance gets no more tickets before the check whether it
 // could have got one.
-func (s *ticker) cancelConnected(f *function, n int) []provisioner.Key {
+func (s *ticker) cancelConnected(f *unit, n int) []provisioner.Key {
 	if n <= 0 {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (s *ticker) cancelConnected(f *function, n int) []provisioner.Key {
 		s.step(f, core.DrainRequested{CID: in.CID, Reason: reasonUnwanted})
 		cancelled = append(cancelled, in.Key)
 	}
-	within := drainTime(f.current())
+	within := drainTime(f.fn())
 	for _, in := range s.deps.Instances.Instances(f.uid) {
 		if slices.Contains(cancelled, in.Key) {
 			s.terminate(in, within)

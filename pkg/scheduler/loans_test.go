@@ -104,12 +104,12 @@ func TestCallsThatWaitAtTheirGatewayKeepAFunctionAwake(t *testing.T) {
 		w.lender(fn, g, "g:1")
 		w.ticks(30)
 		f := w.scheduler.lookup(string(fn.UID))
-		if w.scheduler.functions.isActive(f) {
+		if w.scheduler.units.isActive(f) {
 			t.Fatal("it is active without calls")
 		}
 		g.report(fn, &controlwire.LoanReport{Served: 9, Waiting: 40, Running: 1, Lent: 1})
 		w.ticks(3)
-		if !w.scheduler.functions.isActive(f) {
+		if !w.scheduler.units.isActive(f) {
 			t.Error("it is parked although calls wait")
 		}
 		w.started(fn, 2)
@@ -204,4 +204,4 @@ func TestAReportAllocatesNothing(t *testing.T) {
 	}
 }
 
-func (w *harness) waitingOf(f *function) int { return f.view(time.Now()).Waiting }
+func (w *harness) waitingOf(f *unit) int { return f.view(time.Now()).Waiting }

@@ -68,7 +68,7 @@ func TestH4AMessageToAWatcherIsBoundedInBytes(t *testing.T) {
 	}}
 	var h eventRing
 	for n := range 2 * maxEvents {
-		h.add(functionEvent{reason: v1alpha1.ReasonStartFailed, message: fmt.Sprintf("%d %0100000d", n, 0)}, time.Unix(int64(n), 0))
+		h.add(unitEvent{reason: v1alpha1.ReasonStartFailed, message: fmt.Sprintf("%d %0100000d", n, 0)}, time.Unix(int64(n), 0))
 	}
 	happened, _ := h.since(0, time.Time{})
 	const functions = 100

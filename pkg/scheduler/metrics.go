@@ -151,7 +151,7 @@ func (t *reasonCounters) clone() reasonCounters {
 }
 
 // increment adds n to the counter of an event.
-func (f *function) increment(e counter, n int) {
+func (f *unit) increment(e counter, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.counters[e] += uint64(n)

@@ -26,7 +26,7 @@ func decidedBy(name string) func(*v1alpha1.Function) {
 func (w *harness) snapshot(fn *v1alpha1.Function) autoscaler.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
 	w.scheduler.placer.planner.BeginTick(time.Now())
-	d, _ := stepFor[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, f.currentUnit())})
+	d, _ := stepFor[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, f.spec())})
 	return d.Snapshot
 }
 
@@ -137,7 +137,7 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 	config.node = 1000
 	inHarness(t, config, func(w *harness) {
 		s := w.scheduler
-		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)).currentUnit()) }
+		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)).spec()) }
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
@@ -167,7 +167,7 @@ func TestCancelledLaunchesAreEndedAndCounted(t *testing.T) {
 		specs := w.started(fn, 4)
 		a := w.ready(specs[0])
 		f := w.scheduler.lookup(string(fn.UID))
-		c := &evaluation{unit: f.unit, function: f, Decided: unwanted(2, autoscaler.ReasonSurplus)}
+		c := &evaluation{unitSpec: f.unitSpec, unit: f, Decided: unwanted(2, autoscaler.ReasonSurplus)}
 		w.scheduler.cancelSurplus(c)
 		if len(c.cancelled) != 2 || c.cancelled[0].CID != specs[3].CID || c.cancelled[1].CID != specs[2].CID {
 			t.Errorf("cancelled %v", c.cancelled)
@@ -196,7 +196,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 		young, old := w.hello(specs[3]), w.hello(specs[2])
 		f := w.scheduler.lookup(string(fn.UID))
 		cancel := func(n int) int {
-			c := &evaluation{unit: f.unit, function: f, Decided: unwanted(n, "")}
+			c := &evaluation{unitSpec: f.unitSpec, unit: f, Decided: unwanted(n, "")}
 			w.scheduler.cancelSurplus(c)
 			w.after(0)
 			return len(c.cancelled)

@@ -194,7 +194,7 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 
 // blocked returns why no instance of a function can start, or nil if one can or already
 // exists.
-func (s *offers) blocked(f *function) *invocation.Refusal {
+func (s *offers) blocked(f *unit) *invocation.Refusal {
 	seen := s.deps.Instances.Observe(f.uid)
 	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || seen.Created+seen.Creating > 0 {
 		return nil

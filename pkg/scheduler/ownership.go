@@ -17,7 +17,7 @@ var notServed = core.Unserved
 
 // syncOwnership returns the term in which this scheduler serves the function's slot, if it
 // does. If that has changed, it first adopts or releases the function's instances.
-func (s *host) syncOwnership(f *function) (invocation.Term, bool) {
+func (s *host) syncOwnership(f *unit) (invocation.Term, bool) {
 	term := s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *host) syncOwnership(f *function) (invocation.Term, bool) {
 // syncOwnershipLocked is syncOwnership for callers that hold the function's lock and have just
 // read the term. If the term differs, it reads the term again, because another goroutine may
 // have applied a later one.
-func (s *host) syncOwnershipLocked(f *function, term invocation.Term) (invocation.Term, bool) {
+func (s *host) syncOwnershipLocked(f *unit, term invocation.Term) (invocation.Term, bool) {
 	if term != f.core.Term() {
 		term = s.term(f.slot)
 	}
@@ -42,7 +42,7 @@ func (s *host) syncOwnershipLocked(f *function, term invocation.Term) (invocatio
 }
 
 // served reports whether this scheduler serves the function, as far as the core knows.
-func (f *function) served() bool {
+func (f *unit) served() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Term() != core.Unserved
@@ -136,7 +136,7 @@ func (t *slotEpochs) update(epoch func(ownership.Slot) uint64) (gained, lost int
 
 // Busy reports whether calls wait or instances start in a slot, so that clients would notice a
 // handoff now.
-func (s *Scheduler) Busy(slot ownership.Slot) bool { return s.functions.busy(slot) }
+func (s *Scheduler) Busy(slot ownership.Slot) bool { return s.units.busy(slot) }
 
 // Serving says whether others may rely on this scheduler: not before it has read the catalog,
 // and not once it is about to stop.
@@ -169,11 +169,11 @@ func (s *slotTable) owner(slot ownership.Slot) ownership.Owner {
 // A new revision begins with those of the others. They are bounded like an agent's reports,
 // and count as one observation.
 // The caller holds the function's lock.
-func (s *host) restoreEstimates(f *function) estimate.Means {
+func (s *host) restoreEstimates(f *unit) estimate.Means {
 	if s.deps.Estimates == nil {
 		return estimate.Means{}
 	}
-	fn := f.opened().fn
+	fn := f.specLocked().fn
 	before := s.deps.Estimates.Restore(fn)
 	s.starts.observe(kindOf(fn), min(before.Start, fn.Spec.Template.StartupTimeout.Duration))
 	return before
@@ -188,7 +188,7 @@ func (s *reporter) Estimates() []estimate.Unit {
 			continue
 		}
 		if means := f.means().Round(10 * time.Microsecond); means != (estimate.Means{}) {
-			fn := f.current()
+			fn := f.fn()
 			estimates = append(estimates, estimate.Unit{
 				UID: f.uid, Function: fn.FunctionUID(), Revision: fn.Revision(), Execution: means.Execution, Start: means.Start,
 			})

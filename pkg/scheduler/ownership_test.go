@@ -355,10 +355,10 @@ func TestEventsAreCountedAndBounded(t *testing.T) {
 	var h eventRing
 	now := time.Unix(1000, 0)
 	for i := range 3 * maxEvents {
-		h.add(functionEvent{reason: "R", message: string(rune('a' + i))}, now)
+		h.add(unitEvent{reason: "R", message: string(rune('a' + i))}, now)
 	}
-	h.add(functionEvent{reason: "Again"}, now)
-	h.add(functionEvent{reason: "Again"}, now)
+	h.add(unitEvent{reason: "Again"}, now)
+	h.add(unitEvent{reason: "Again"}, now)
 	all, next := h.since(0, now)
 	if len(all) != maxEvents || all[len(all)-1].GetCount() != 2 {
 		t.Errorf("%d happenings, the last %v", len(all), all[len(all)-1])
@@ -369,7 +369,7 @@ func TestEventsAreCountedAndBounded(t *testing.T) {
 	if news, _ := h.since(next, time.Time{}); len(news) != 0 {
 		t.Errorf("news: %v", news)
 	}
-	h.add(functionEvent{reason: "Again"}, now)
+	h.add(unitEvent{reason: "Again"}, now)
 	if news, _ := h.since(next, time.Time{}); len(news) != 1 || news[0].GetCount() != 3 {
 		t.Errorf("news: %v", news)
 	}

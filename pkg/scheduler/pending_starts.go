@@ -25,7 +25,7 @@ type startTrace struct {
 }
 
 // addPendingStarts records launches, and since when their instances were wanted.
-func (f *function) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
+func (f *unit) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
 	if len(keys) == 0 {
 		return
 	}
@@ -42,7 +42,7 @@ func (f *function) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
 
 // recordHello records the first hello of an agent, with the agent's report of its own start.
 // The hello says when the function became ready only if it already was.
-func (f *function) recordHello(cid invocation.CID, hello *agentwire.Hello, now time.Time) {
+func (f *unit) recordHello(cid invocation.CID, hello *agentwire.Hello, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.stats.pendingStarts[cid]
@@ -59,7 +59,7 @@ func (f *function) recordHello(cid invocation.CID, hello *agentwire.Hello, now t
 }
 
 // popStart removes and returns a start; nil if this scheduler did not launch the instance.
-func (f *function) popStart(cid invocation.CID) *startTrace {
+func (f *unit) popStart(cid invocation.CID) *startTrace {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.stats.pendingStarts[cid]
@@ -70,7 +70,7 @@ func (f *function) popStart(cid invocation.CID) *startTrace {
 }
 
 // addPhases adds the phases of a start to the sums.
-func (f *function) addPhases(phases coldstart.Durations) {
+func (f *unit) addPhases(phases coldstart.Durations) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stats.startPhases == nil {
@@ -80,7 +80,7 @@ func (f *function) addPhases(phases coldstart.Durations) {
 }
 
 // dropInstance drops the data of an instance that has ended.
-func (f *function) dropInstance(cid invocation.CID) {
+func (f *unit) dropInstance(cid invocation.CID) {
 	f.popStart(cid)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *evaluation) wantedSince(now time.Time) time.Time {
 
 // finishStart reports the start of an instance that asked for its first call at asked.
 func (s *host) finishStart(p *pullStream, asked time.Time) {
-	f, key := p.function, p.key
+	f, key := p.unit, p.key
 	m := f.popStart(key.CID)
 	if m == nil {
 		return
@@ -114,15 +114,15 @@ func (s *host) finishStart(p *pullStream, asked time.Time) {
 	phases := m.Phases()
 	f.addPhases(phases)
 	s.metrics.observeStart(phases)
-	s.recordStart(startRecord{key: key, fn: f.current(), moments: m.Moments, waited: m.waited, served: f.firstCallSpan(p)})
+	s.recordStart(startRecord{key: key, fn: f.fn(), moments: m.Moments, waited: m.waited, served: f.firstCallSpan(p)})
 }
 
 // failStart reports a start that failed.
-func (s *host) failStart(f *function, key provisioner.Key, why provisioner.StartFailure) {
+func (s *host) failStart(f *unit, key provisioner.Key, why provisioner.StartFailure) {
 	if m := f.popStart(key.CID); m != nil {
 		now := s.deps.Now()
 		s.recordStart(startRecord{
-			key: key, fn: f.current(), moments: coldstart.Moments{Wanted: m.Wanted, Launched: m.Wanted, Served: now},
+			key: key, fn: f.fn(), moments: coldstart.Moments{Wanted: m.Wanted, Launched: m.Wanted, Served: now},
 			waited: m.waited, failure: why.Code,
 		})
 	}

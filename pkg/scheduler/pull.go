@@ -23,9 +23,9 @@ type pullServer = grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.Pull
 // pullStream is the stream of pulls of one instance.
 type pullStream struct {
 	agentStream
-	function *function
-	pulled   bool // has asked for work
-	leaving  bool // said goodbye, or may leave
+	unit    *unit
+	pulled  bool // has asked for work
+	leaving bool // said goodbye, or may leave
 	// node is where it runs, and nodeBusy what its agent says of it.
 	node     string
 	nodeBusy bool
@@ -99,9 +99,9 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 	if err != nil {
 		return nil, err
 	}
-	capacity := int(f.current().Spec.Template.Concurrency)
+	capacity := int(f.fn().Spec.Template.Concurrency)
 	of, kept := s.negotiate(hello)
-	p := &pullStream{function: f, node: instance.Node}
+	p := &pullStream{unit: f, node: instance.Node}
 	// A ticket or a recall for each call it can hold, in each second, a welcome, a drain, an answer,
 	// its function's end, and one for each ping that may wait for one.
 	p.prepare(s.host, key, of, end, 2*capacity+9)
@@ -114,16 +114,16 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 		return nil, err
 	}
 	f.recordHello(key.CID, hello, s.deps.Now())
-	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
+	s.deps.Log.Info("an instance joined", "function", f.fn().Key().String(), "cid", key.CID)
 	return p, nil
 }
 
 // checkProof verifies an agent's proof. At a takeover, the scheduler may not yet have seen an
 // instance that the previous owner launched just before.
-func (s *sessions) checkProof(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
+func (s *sessions) checkProof(f *unit, key provisioner.Key, proof string) (provisioner.Instance, error) {
 	instance, err := s.deps.Instances.Check(key, proof)
 	if err != nil {
-		s.deps.Instances.Adopt(f.current())
+		s.deps.Instances.Adopt(f.fn())
 		instance, err = s.deps.Instances.Check(key, proof)
 		s.releaseIfUnserved(f)
 	}
@@ -141,7 +141,7 @@ func (s *sessions) checkProof(f *function, key provisioner.Key, proof string) (p
 // join lets the instance join the queue. An instance that was drained while it had no stream,
 // or whose agent is unsupported, is asked to leave.
 func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core.Agent) error {
-	s, f := p.scheduler, p.function
+	s, f := p.scheduler, p.unit
 	term := s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core
 		return joinError(refused.Why)
 	}
 	if _, let := core.AnswerOf[core.Terminate](effects); let {
-		s.terminate(instance, drainTime(f.fn))
+		s.terminate(instance, drainTime(f.unitSpec.fn))
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (p *pullStream) onMessage(msg *agentwire.PullRequest) error {
 }
 
 func (p *pullStream) pull(pull *agentwire.Pull) error {
-	s, f := p.scheduler, p.function
+	s, f := p.scheduler, p.unit
 	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
 	p.hearOfNode(pull.GetNodeBusy())
@@ -218,7 +218,7 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	return nil
 }
 
-func (f *function) recordCoreWait(w decisionlog.CoreWait) {
+func (f *unit) recordCoreWait(w decisionlog.CoreWait) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.coreWait = &w
@@ -233,11 +233,11 @@ func (p *pullStream) hearOfNode(busy bool) {
 }
 
 // pulled passes a pull to the function's core, and counts the executions that it reports.
-func (s *host) pulled(f *function, e *core.Pulled) (refused core.PullRefused, is bool) {
+func (s *host) pulled(f *unit, e *core.Pulled) (refused core.PullRefused, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range e.Done { // their agent is not trusted
-		f.stats.observeExecutions(min(d.Execution, f.fn.Spec.Template.Timeout.Duration), 1)
+		f.stats.observeExecutions(min(d.Execution, f.unitSpec.fn.Spec.Template.Timeout.Duration), 1)
 	}
 	return core.AnswerOf[core.PullRefused](s.stepLocked(f, e))
 }
@@ -246,7 +246,7 @@ func (s *host) pulled(f *function, e *core.Pulled) (refused core.PullRefused, is
 // never did before.
 func (p *pullStream) firstPull() (first bool) {
 	p.pulled = true
-	s, f := p.scheduler, p.function
+	s, f := p.scheduler, p.unit
 	took, first := s.deps.Instances.Pulled(p.key)
 	if !first {
 		return false
@@ -254,14 +254,14 @@ func (p *pullStream) firstPull() (first bool) {
 	in, _ := s.deps.Instances.Lookup(p.key)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.starts.observe(kindOf(f.fn), min(took, f.fn.Spec.Template.StartupTimeout.Duration))
+	s.starts.observe(kindOf(f.unitSpec.fn), min(took, f.unitSpec.fn.Spec.Template.StartupTimeout.Duration))
 	s.stepLocked(f, core.Started{Took: took})
 	f.stats.started = true
 	if in.Adopted && in.Ran {
 		return true // it started when another scheduler served the function, which counted it
 	}
 	f.stats.counters[instanceStarted]++
-	s.deps.Log.Info("an instance is ready", "function", f.fn.Key().String(), "cid", p.key.CID, "took", took)
+	s.deps.Log.Info("an instance is ready", "function", f.unitSpec.fn.Key().String(), "cid", p.key.CID, "took", took)
 	return true
 }
 
@@ -312,7 +312,7 @@ type leaveReply struct {
 
 // decideLeave asks the function whether the instance may leave, and applies the answer.
 func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
-	s, f := p.scheduler, p.function
+	s, f := p.scheduler, p.unit
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answer, _ := core.AnswerOf[core.LeaveAnswered](s.stepLocked(f, core.LeaveRequested{
@@ -339,7 +339,7 @@ const minLeaveRetry = 100 * time.Millisecond
 func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	p.leaving = true
 	p.hearOfNode(false)
-	ending := provisioner.Ending{Within: drainTime(p.function.current())}
+	ending := provisioner.Ending{Within: drainTime(p.unit.fn())}
 	switch g.GetReason() {
 	case agentwire.Goodbye_REASON_START_FAILED:
 		ending = provisioner.Ending{Code: v1alpha1.ReasonStartFailed, Finished: true}
@@ -361,7 +361,7 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 
 // leaveQueue leaves the queue, and reports whether the instance had been asked to leave.
 func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
-	f := p.function
+	f := p.unit
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	retired = f.core.Draining(p.key.CID)
@@ -386,7 +386,7 @@ func (p *pullStream) onEnd(orderly bool) {
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Finished: true})
 	}
 	if _, there := p.scheduler.deps.Instances.Lookup(p.key); !there {
-		p.function.dropInstance(p.key.CID)
+		p.unit.dropInstance(p.key.CID)
 	}
 }
 
@@ -426,7 +426,7 @@ func (p *pullStream) recall(e core.Recall) {
 }
 
 // redirect sends the instance to the function's owner.
-func (p *pullStream) redirect() { p.reply(p.scheduler.movedReply(p.function.slot)) }
+func (p *pullStream) redirect() { p.reply(p.scheduler.movedReply(p.unit.slot)) }
 
 // drain asks the instance to finish its calls and leave.
 func (p *pullStream) drain(e core.Drain) { p.reply(drainReply(e)) }

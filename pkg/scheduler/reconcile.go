@@ -46,7 +46,7 @@ func (s *auditor) served() (list []provisioner.Served) {
 	}
 	for _, f := range s.all() {
 		if _, here := s.syncOwnership(f); here {
-			list = append(list, provisioner.Served{UID: f.uid, Namespace: f.about().key.Namespace})
+			list = append(list, provisioner.Served{UID: f.uid, Namespace: f.readOutline().key.Namespace})
 		}
 	}
 	return list
@@ -55,7 +55,7 @@ func (s *auditor) served() (list []provisioner.Served) {
 // adopt adopts the instances of a function or a pool.
 func (s *auditor) adopt(uid string) {
 	if f := s.lookup(uid); f != nil {
-		s.deps.Instances.Adopt(f.current())
+		s.deps.Instances.Adopt(f.fn())
 		s.releaseIfUnserved(f)
 		return
 	}
@@ -140,18 +140,18 @@ func (s *streams) keys() reconcile.Set[provisioner.Key] {
 // repairActivity makes each function compare whether it is parked with whether it needs a
 // tick.
 func (s *auditor) repairActivity() int {
-	return s.audit(func(f *function) core.Event { return core.ActivityAudited{Awake: s.functions.isActive(f)} })
+	return s.audit(func(f *unit) core.Event { return core.ActivityAudited{Awake: s.units.isActive(f)} })
 }
 
 // repairTickets makes each function compare the gateways of its waiting tickets with those
 // that have a stream.
 func (s *auditor) repairTickets() int {
 	connected := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.streamTo(gateway) != nil }}
-	return s.audit(func(*function) core.Event { return connected })
+	return s.audit(func(*unit) core.Event { return connected })
 }
 
 // audit feeds each function an event and returns how many differences were repaired.
-func (s *auditor) audit(event func(*function) core.Event) (repaired int) {
+func (s *auditor) audit(event func(*unit) core.Event) (repaired int) {
 	for _, f := range s.all() {
 		if m, is := stepFor[core.Repaired](s.host, f, event(f)); is {
 			repaired += m.N

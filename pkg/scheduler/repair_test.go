@@ -40,9 +40,9 @@ func TestL1AFunctionThatRestsThoughCallsWaitIsWoken(t *testing.T) {
 		g.offer(fn, 1)
 		// As if an event had been lost, twice.
 		f := w.scheduler.lookup(string(fn.UID))
-		w.scheduler.functions.mu.Lock()
-		delete(w.scheduler.functions.active, f)
-		w.scheduler.functions.mu.Unlock()
+		w.scheduler.units.mu.Lock()
+		delete(w.scheduler.units.active, f)
+		w.scheduler.units.mu.Unlock()
 		w.after(2*core.ReconcileEvery + w.scheduler.config.Tick)
 		g.expectRefused(5, 1) // for want of room, by a tick
 		w.expectBroken("activity", 1)

@@ -13,10 +13,10 @@ import (
 )
 
 // rests reports whether a function has no unit.
-func (f *function) rests() bool {
+func (f *unit) rests() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.unit == nil
+	return f.unitSpec == nil
 }
 
 func (w *harness) expectRests(fn *v1alpha1.Function, want bool) {
@@ -31,10 +31,10 @@ func (w *harness) expectRests(fn *v1alpha1.Function, want bool) {
 	}
 	f.mu.Unlock()
 	runtime.GC()
-	if got := f.current(); !equality.Semantic.DeepEqual(got, fn) {
+	if got := f.fn(); !equality.Semantic.DeepEqual(got, fn) {
 		w.t.Errorf("%s is %v", fn.Name, got)
 	}
-	if got := f.about(); got != outlineOf(fn) {
+	if got := f.readOutline(); got != outlineOf(fn) {
 		w.t.Errorf("%s is said to be %+v", fn.Name, got)
 	}
 }
@@ -91,7 +91,7 @@ func TestAUnitThatDidNotChangeRestsOn(t *testing.T) {
 		before := f.packed
 		changed := newTestFunction("f", revision(2), maxInstances(3))
 		w.putUnits(newTestFunction("f", revision(1)), changed)
-		if w.scheduler.functions.isActive(f) {
+		if w.scheduler.units.isActive(f) {
 			t.Error("a unit is woken though it is as it was")
 		}
 		if f.packed == before {

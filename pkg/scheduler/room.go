@@ -49,7 +49,7 @@ func shapeOf(fn *v1alpha1.Function, nodes NodeView) capacity.Shape {
 }
 
 // shape is the unit's shape. The planner tracks its nodes from then on.
-func (p *placer) shape(u *unit) capacity.Shape {
+func (p *placer) shape(u *unitSpec) capacity.Shape {
 	if !p.planner.Observed(u.shape.Where) {
 		candidates := p.host.deps.Instances.Candidates(u.fn)
 		if p.host.busyNodes.some() {
@@ -61,16 +61,16 @@ func (p *placer) shape(u *unit) capacity.Shape {
 }
 
 // room is how many more instances of a unit fit on the nodes.
-func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
+func (p *placer) room(u *unitSpec) int { return p.planner.Room(p.shape(u)) }
 
 // nodesBusy reports whether all nodes with room for the unit are busy.
-func (p *placer) nodesBusy(u *unit) bool {
+func (p *placer) nodesBusy(u *unitSpec) bool {
 	return p.host.busyNodes.some() && p.planner.Busy(p.shape(u))
 }
 
 // launch launches up to n instances on nodes with room, reserved room first. If room limits
 // their number, the result says why. The UID is empty for a pool.
-func (p *placer) launch(uid string, u *unit, term invocation.Term, n int) (launched provisioner.LaunchResult) {
+func (p *placer) launch(uid string, u *unitSpec, term invocation.Term, n int) (launched provisioner.LaunchResult) {
 	of := p.shape(u)
 	launched.Keys = p.host.deps.Instances.LaunchOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
@@ -90,7 +90,7 @@ func (p *placer) beginTick(now time.Time) {
 		}
 	}
 	for _, uid := range p.planner.Reserving() {
-		if f := p.host.functions.lookup(uid); f == nil || !f.served() {
+		if f := p.host.units.lookup(uid); f == nil || !f.served() {
 			p.planner.Trim(uid, 0)
 		}
 	}
@@ -102,8 +102,8 @@ func (p *placer) beginTick(now time.Time) {
 // They are refused once nothing has changed for a while on the nodes in question and no other
 // scheduler makes room.
 func (p *placer) handleShortage(c *evaluation) {
-	f, now := c.function, p.host.deps.Now()
-	if p.host.deps.Runtimes != nil && p.planner.CouldHold(p.shape(c.unit)) {
+	f, now := c.unit, p.host.deps.Now()
+	if p.host.deps.Runtimes != nil && p.planner.CouldHold(p.shape(c.unitSpec)) {
 		p.blockRefill(now)
 	}
 	if reserved := p.planner.Reserved(f.uid); reserved > 0 && reserved >= c.missing() {
@@ -132,11 +132,11 @@ func (p *placer) lend(now time.Time) {
 			made[a.Peer] = make(map[string]capacity.Grant)
 		}
 		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
-		f := p.host.functions.lookup(a.UID)
+		f := p.host.units.lookup(a.UID)
 		if f == nil {
 			continue
 		}
-		if a.Shape = p.shape(f.currentUnit()); p.planner.CouldHold(a.Shape) {
+		if a.Shape = p.shape(f.spec()); p.planner.CouldHold(a.Shape) {
 			shapes[a.UID] = a.Shape
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
 			loans[loan] = max(loans[loan], a.Instances)
@@ -148,7 +148,7 @@ func (p *placer) lend(now time.Time) {
 	}
 	for _, a := range asked {
 		if of, could := shapes[a.UID]; could {
-			evict := p.evictorFor(p.host.functions.lookup(a.UID).current())
+			evict := p.evictorFor(p.host.units.lookup(a.UID).fn())
 			made[a.Peer][a.UID] = p.planner.Lend(capacity.Loan{Peer: a.Peer, Shape: of}, a.Instances, a.Waited, now, evict)
 		}
 	}
@@ -167,7 +167,7 @@ func (p *placer) evict(e capacity.Evict, reason string) bool {
 		p.host.deps.Log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
 		return true
 	}
-	f := p.host.functions.lookup(e.FunctionUID)
+	f := p.host.units.lookup(e.FunctionUID)
 	if f == nil {
 		return false
 	}
@@ -232,15 +232,15 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 			created++
 		}
 	}
-	if f := p.host.functions.lookup(uid); f != nil && created > 0 {
+	if f := p.host.units.lookup(uid); f != nil && created > 0 {
 		p.usageOf(&u, f, list, created, now)
 	}
 	return u
 }
 
 // usageOf adds the room of a function's working and starting instances.
-func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Placed, created int, now time.Time) {
-	of := f.currentUnit()
+func (p *placer) usageOf(u *capacity.Usage, f *unit, list []provisioner.Placed, created int, now time.Time) {
+	of := f.spec()
 	u.Namespace = of.fn.Namespace
 	u.MilliCPU = max(1, of.shape.Requests.MilliCPU) * int64(created)
 	idle, until := p.idleOf(f, now)
@@ -264,7 +264,7 @@ func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Plac
 }
 
 // idleOf returns the evictable instances of a function, and until when the answer holds.
-func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
+func (p *placer) idleOf(f *unit, now time.Time) (idle []queue.IdleInstance, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Evictable(now, p.host.starts.mean(f.kind))
@@ -274,11 +274,11 @@ func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, 
 // it.
 type dirtySet struct {
 	mu   sync.Mutex
-	list []*function
+	list []*unit
 }
 
 // takeAll returns all functions and empties the set.
-func (d *dirtySet) takeAll() []*function {
+func (d *dirtySet) takeAll() []*unit {
 	d.mu.Lock()
 	taken := d.list
 	d.list = nil
@@ -293,7 +293,7 @@ func (d *dirtySet) takeAll() []*function {
 
 // markDirty records that the usage of a function has changed. The caller holds the function's
 // lock.
-func (s *host) markDirty(f *function) {
+func (s *host) markDirty(f *unit) {
 	if f.dirty {
 		return
 	}

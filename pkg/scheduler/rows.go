@@ -254,7 +254,7 @@ func (t lastPlan) valid(now time.Time) bool {
 }
 
 // metricsSnapshot reads the values of a function's metrics.
-func (f *function) metricsSnapshot(now time.Time) metricsSnapshot {
+func (f *unit) metricsSnapshot(now time.Time) metricsSnapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := metricsSnapshot{

@@ -13,7 +13,7 @@ import (
 // poolOf returns the UID of the pool that a function takes instances from, with its
 // ClusterRuntime. A function whose last instance did not start takes none: its code would
 // waste them.
-func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
+func (s *warmPools) poolOf(f *unit, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
 	if s.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
 	}
@@ -34,7 +34,7 @@ func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *
 // assignSpares assigns up to n spare instances to a function and returns the keys under which
 // they count from now on.
 func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
-	uid, rt, ok := s.poolOf(c.function, c.fn)
+	uid, rt, ok := s.poolOf(c.unit, c.fn)
 	if !ok {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 			break
 		}
 		key, ok := s.deps.Instances.Assign(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
-			s.onAssigned(c.function, c.fn, rt, p, key, taken)
+			s.onAssigned(c.unit, c.fn, rt, p, key, taken)
 		})
 		if !ok {
 			// It has ended, which its stream will show, or it cannot be assigned now.
@@ -62,7 +62,7 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 }
 
 // onAssigned receives whether a spare instance became the function's.
-func (s *warmPools) onAssigned(f *function, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
+func (s *warmPools) onAssigned(f *unit, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
 	if taken {
 		f.increment(spareAssigned, 1)
 		p.assign(assignment(fn, rt, key.CID))
@@ -97,7 +97,7 @@ func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocati
 }
 
 // spareRoom is how many spare instances a function could get now.
-func (s *warmPools) spareRoom(f *function, fn *v1alpha1.Function) int {
+func (s *warmPools) spareRoom(f *unit, fn *v1alpha1.Function) int {
 	if uid, _, ok := s.poolOf(f, fn); ok {
 		return s.spares.available(uid)
 	}
@@ -106,7 +106,7 @@ func (s *warmPools) spareRoom(f *function, fn *v1alpha1.Function) int {
 
 // nodesBusy reports whether an instance that a function gets now comes to a busy node: all with room
 // are, and so are those of the spare instances that it could get.
-func (s *warmPools) nodesBusy(f *function, u *unit) bool {
+func (s *warmPools) nodesBusy(f *unit, u *unitSpec) bool {
 	if !s.placer.nodesBusy(u) {
 		return false
 	}

@@ -71,7 +71,7 @@ func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 	if f == nil || in.State != provisioner.Creating {
 		return errNotAssigned
 	}
-	fn := f.current()
+	fn := f.fn()
 	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
 	if !known || warmpool.Fits(fn, rt) != "" {
 		return errNotAssigned

@@ -144,11 +144,11 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[war
 	}
 	counts := make(map[warmpool.Pool]map[string]int)
 	for _, f := range s.all() {
-		rt := pooled[f.about().kind]
+		rt := pooled[f.readOutline().kind]
 		if rt == nil {
 			continue
 		}
-		fn := f.awake()
+		fn := f.keepOpen()
 		pool, _ := warmpool.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
 		if pool == nil {
 			continue
@@ -266,7 +266,7 @@ func (s *warmPools) resize(p pool, seen poolSurvey, d warmpool.Decision, now tim
 	noRoom, more = d.Why == warmpool.ReasonNodesFull, d.More
 	switch {
 	case d.Create > 0:
-		launched := s.placer.launch("", s.opener.unitOf(nil, p.fn), p.term, d.Create)
+		launched := s.placer.launch("", s.opener.unitSpecOf(nil, p.fn), p.term, d.Create)
 		s.budget.Spend(now, len(launched.Keys))
 		noRoom = launched.NoRoom != ""
 		// Neither lack of room nor a back-off is over in the next tick.

@@ -63,7 +63,7 @@ func TestSpareInstancesOfCalmNodesAreTakenFirst(t *testing.T) {
 		w.scheduler.busyNodes.hear(specs[0].Node, true) // it is the only one with room
 		nodesBusy := func() bool {
 			of := w.scheduler.lookup(string(f.UID))
-			return w.scheduler.observe(of, of.currentUnit()).NodesBusy
+			return w.scheduler.observe(of, of.spec()).NodesBusy
 		}
 		if !nodesBusy() {
 			t.Error("both spare instances are on the busy node, and a calm one counts")

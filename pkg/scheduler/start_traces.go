@@ -37,7 +37,7 @@ type waitingCall struct {
 
 // rememberCall remembers a waiting call if it is recorded. It replaces calls that no longer
 // wait; if all still do, the first ones are enough. The caller holds the function's lock.
-func (f *function) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
+func (f *unit) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
 	span := tracing.FromWire(wire.GetTrace())
 	if !span.IsValid() {
 		return
@@ -54,7 +54,7 @@ func (f *function) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
 
 // waitingSpans returns the spans of the recorded calls that wait, and drops the others. The
 // caller holds the function's lock.
-func (f *function) waitingSpans() (spans []trace.SpanContext) {
+func (f *unit) waitingSpans() (spans []trace.SpanContext) {
 	f.stats.waitingCalls = slices.DeleteFunc(f.stats.waitingCalls, func(c waitingCall) bool { return !f.core.IsWaiting(c.id) })
 	for _, c := range f.stats.waitingCalls {
 		spans = append(spans, c.span)
@@ -64,7 +64,7 @@ func (f *function) waitingSpans() (spans []trace.SpanContext) {
 
 // firstCallSpan is the span of the first call that an instance received; not valid if it
 // received none, or if the call is not recorded.
-func (f *function) firstCallSpan(p *pullStream) (span trace.SpanContext) {
+func (f *unit) firstCallSpan(p *pullStream) (span trace.SpanContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.stats.waitingCalls {

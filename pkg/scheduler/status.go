@@ -24,7 +24,7 @@ type reporter struct {
 // primary is the unit that represents a function where one answer is wanted: of the units that
 // are served here, or else of all, the one with the most waiting and running calls, then the
 // most instances, then the newest. It is nil if the function has no unit.
-func (s *reporter) primary(units []*function) (first *function) {
+func (s *reporter) primary(units []*unit) (first *unit) {
 	type weight struct{ served, calls, instances int }
 	var most weight
 	for _, f := range units {
@@ -43,13 +43,13 @@ func (s *reporter) primary(units []*function) (first *function) {
 // Status is what the scheduler observes of a function, or of a single unit. The instances are
 // those of all its units; the condition is that of the primary unit.
 func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
-	units := s.functions.unitsOf(uidOf(fn))
+	units := s.units.unitsOf(uidOf(fn))
 	first := s.primary(units)
 	if first == nil {
 		return v1alpha1.FunctionStatus{}
 	}
 	status := v1alpha1.FunctionStatus{
-		ObservedGeneration: first.about().generation,
+		ObservedGeneration: first.readOutline().generation,
 		Conditions:         []metav1.Condition{s.ready(first, s.deps.Instances.Observe(first.uid))},
 	}
 	for _, f := range units {
@@ -61,7 +61,7 @@ func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 }
 
 // load is the load of the units that are served here; the means are those of the primary one.
-func (s *reporter) load(units []*function, primary *function) *decisionlog.Load {
+func (s *reporter) load(units []*unit, primary *unit) *decisionlog.Load {
 	means := primary.means().Round(10 * time.Microsecond)
 	load := &decisionlog.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
 	for _, f := range units {
@@ -79,7 +79,7 @@ func (s *reporter) load(units []*function, primary *function) *decisionlog.Load 
 
 // ready is the Ready condition. It describes the version of the function that the scheduler
 // has applied, which may be older than the requested one.
-func (s *reporter) ready(f *function, seen provisioner.Observation) metav1.Condition {
+func (s *reporter) ready(f *unit, seen provisioner.Observation) metav1.Condition {
 	generation, since, started := f.state()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
@@ -109,7 +109,7 @@ func brokenBy(seen provisioner.Observation) (why provisioner.StartFailure, broke
 
 // state returns the generation of the unit, when this scheduler learned of it, and whether
 // an instance of it has started.
-func (f *function) state() (generation int64, since time.Time, started bool) {
+func (f *unit) state() (generation int64, since time.Time, started bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.generation, f.stats.since, f.stats.started
@@ -141,7 +141,7 @@ func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 	if !known {
 		return decisionlog.Report{}, false
 	}
-	units := s.functions.unitsOf(entry.UID())
+	units := s.units.unitsOf(entry.UID())
 	f := s.primary(units)
 	if f == nil {
 		// The function is too new: Run has not seen it yet, or it has no revision yet.
@@ -158,8 +158,8 @@ func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 }
 
 // report returns the last n decisions on a unit.
-func (s *reporter) report(f *function, n int) decisionlog.Report {
-	fn := f.current()
+func (s *reporter) report(f *unit, n int) decisionlog.Report {
+	fn := f.fn()
 	a := decisionlog.Report{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}
 	if _, served := s.syncOwnership(f); !served {
 		a.Owner = s.owner(f.slot).ID
@@ -211,7 +211,7 @@ func (s *reporter) broken(n int) []decisionlog.Broken {
 			continue
 		}
 		if _, served := s.syncOwnership(f); served {
-			of := f.about()
+			of := f.readOutline()
 			all = append(all, decisionlog.Broken{Namespace: of.key.Namespace, Name: of.key.Name, Revision: of.revision, Reason: seen.Why.Code})
 		}
 	}
@@ -222,7 +222,7 @@ func (s *reporter) broken(n int) []decisionlog.Broken {
 }
 
 // servedSince is when this scheduler took the slot over; zero if it does not serve it.
-func (f *function) servedSince() time.Time {
+func (f *unit) servedSince() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.ServedSince().UTC()
@@ -237,7 +237,7 @@ type Totals struct {
 
 // Totals returns the totals of a unit, or the sums over all existing units of a function.
 func (s *reporter) Totals(uid string) (t Totals) {
-	for _, f := range s.functions.unitsOf(uid) {
+	for _, f := range s.units.unitsOf(uid) {
 		f.mu.Lock()
 		t.Launched += int(f.stats.counters[instanceLaunched])
 		t.Peak += f.stats.peak

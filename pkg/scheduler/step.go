@@ -24,7 +24,7 @@ type host struct {
 	oldestKept uint32
 	*slotTable
 
-	functions *functions
+	units     *units
 	opener    *opener
 	dirty     *dirtySet
 	gateways  *gatewayStreams
@@ -36,7 +36,7 @@ type host struct {
 	starts *starts
 	// triggers are functions that should not wait for the next tick. If the channel is full,
 	// they do.
-	triggers chan *function
+	triggers chan *unit
 }
 
 func newHost(config Config, deps Deps) *host {
@@ -46,7 +46,7 @@ func newHost(config Config, deps Deps) *host {
 		protocols: wire.AgentProtocols, oldestKept: wire.KeepAgents,
 		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
 		slotTable: &slotTable{id: config.ID, standby: standbyName(config.ID), ownership: deps.Ownership, router: deps.Router},
-		functions: newFunctions(),
+		units:     newUnits(),
 		opener:    &opener{nodes: deps.Instances, runtimes: deps.Runtimes},
 		dirty:     &dirtySet{},
 		gateways:  &gatewayStreams{},
@@ -54,54 +54,54 @@ func newHost(config Config, deps Deps) *host {
 		busyNodes: newBusyNodes(),
 		timers:    newTimers(),
 		starts:    newStarts(config.Executions),
-		triggers:  make(chan *function, 64),
+		triggers:  make(chan *unit, 64),
 	}
 }
 
 // timers are the timers of functions that are parked until a time. Only Run's goroutine uses
 // them, because only ticks park functions.
 type timers struct {
-	queue      timerqueue.Queue[*function]
-	byFunction map[*function]*timerqueue.Timer[*function]
+	queue  timerqueue.Queue[*unit]
+	byUnit map[*unit]*timerqueue.Timer[*unit]
 }
 
 func newTimers() *timers {
-	return &timers{byFunction: make(map[*function]*timerqueue.Timer[*function])}
+	return &timers{byUnit: make(map[*unit]*timerqueue.Timer[*unit])}
 }
 
 // set replaces a function's timer; the zero time removes it.
-func (t *timers) set(f *function, at time.Time) {
-	one := t.byFunction[f]
+func (t *timers) set(f *unit, at time.Time) {
+	one := t.byUnit[f]
 	switch {
 	case at.IsZero() && one == nil:
 		return
 	case one == nil:
-		one = &timerqueue.Timer[*function]{Owner: f}
-		t.byFunction[f] = one
+		one = &timerqueue.Timer[*unit]{Owner: f}
+		t.byUnit[f] = one
 	case at.IsZero():
-		delete(t.byFunction, f)
+		delete(t.byUnit, f)
 	}
 	t.queue.Set(one, at)
 }
 
 // due returns the functions whose timers have expired, and removes these.
-func (t *timers) due(now time.Time) []*function {
+func (t *timers) due(now time.Time) []*unit {
 	due := t.queue.Due(now)
 	for _, f := range due {
-		delete(t.byFunction, f)
+		delete(t.byUnit, f)
 	}
 	return due
 }
 
 // step feeds an event to a function's core and carries out the effects.
-func (s *host) step(f *function, e core.Event) {
+func (s *host) step(f *unit, e core.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.stepLocked(f, e)
 }
 
 // stepFor is step for an event that a T answers.
-func stepFor[T core.Effect](s *host, f *function, e core.Event) (answer T, is bool) {
+func stepFor[T core.Effect](s *host, f *unit, e core.Event) (answer T, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return core.AnswerOf[T](s.stepLocked(f, e))
@@ -109,13 +109,13 @@ func stepFor[T core.Effect](s *host, f *function, e core.Event) (answer T, is bo
 
 // stepLocked is step for callers that hold the function's lock. Its result is valid until they
 // release it.
-func (s *host) stepLocked(f *function, e core.Event) []core.Effect {
+func (s *host) stepLocked(f *unit, e core.Event) []core.Effect {
 	return s.stepAt(f, s.deps.Now(), e)
 }
 
 // stepAt is stepLocked for callers that have read the clock under the lock: a core's time must
 // not go back.
-func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
+func (s *host) stepAt(f *unit, now time.Time, e core.Event) []core.Effect {
 	waiting := f.core.Waiting()
 	effects := f.core.Step(now, e)
 	for _, effect := range effects {
@@ -136,7 +136,7 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 
 // execute carries out an effect of a function's core. It calls nothing that takes a function's
 // lock or blocks.
-func (s *host) execute(f *function, now time.Time, e core.Effect) {
+func (s *host) execute(f *unit, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
 		if e.Rebound {
@@ -156,7 +156,7 @@ func (s *host) execute(f *function, now time.Time, e core.Effect) {
 		f.streams[e.CID].redirect()
 		f.setStream(e.CID, nil)
 	case core.Adopt:
-		s.deps.Instances.Adopt(f.opened().fn)
+		s.deps.Instances.Adopt(f.specLocked().fn)
 	case core.Release:
 		s.deps.Instances.Release(f.uid)
 		f.stats.pendingStarts = nil
@@ -168,17 +168,17 @@ func (s *host) execute(f *function, now time.Time, e core.Effect) {
 	case core.Terminate:
 		s.onTerminate(f, e)
 	case core.Wake:
-		s.functions.activate(f)
+		s.units.activate(f)
 	case core.Park:
 		s.timers.set(f, e.Until)
-		s.functions.park(f)
+		s.units.park(f)
 	case core.RunNow:
 		s.trigger(f, e.Always)
 	}
 }
 
 // refuseTickets refuses tickets at their gateways.
-func (s *host) refuseTickets(f *function, e core.Refuse) {
+func (s *host) refuseTickets(f *unit, e core.Refuse) {
 	f.stats.byReason.refusals.add(string(e.Why.Reason), len(e.Tickets))
 	for _, t := range e.Tickets {
 		if o := s.gateways.streamTo(t.Gateway); o != nil {
@@ -190,7 +190,7 @@ func (s *host) refuseTickets(f *function, e core.Refuse) {
 }
 
 // onTerminate terminates an instance that was drained because it was idle, or for its agent.
-func (s *host) onTerminate(f *function, e core.Terminate) {
+func (s *host) onTerminate(f *unit, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
 		f.stats.counters[instanceEvicted]++
@@ -201,7 +201,7 @@ func (s *host) onTerminate(f *function, e core.Terminate) {
 	case core.BecauseOutdated:
 		s.metrics.agentReplaced("Outdated")
 		s.deps.Log.Info("replacing an instance for the age of its agent", "function", f.key.String(), "cid", e.CID)
-		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.opened().fn)})
+		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.specLocked().fn)})
 		return
 	case core.BecauseUnsupported:
 		s.metrics.agentReplaced("Unsupported")
@@ -212,12 +212,12 @@ func (s *host) onTerminate(f *function, e core.Terminate) {
 
 // kindStart is the mean start time of the function's ClusterRuntime. The caller holds the
 // function's lock.
-func (s *host) kindStart(f *function) time.Duration { return s.starts.mean(f.kind) }
+func (s *host) kindStart(f *unit) time.Duration { return s.starts.mean(f.kind) }
 
 // trigger runs a decision now for a function that has calls and no instance: the next tick
 // would decide the same, and the first call would wait for it. always also triggers a function
 // whose decider asked to see the next call.
-func (s *host) trigger(f *function, always bool) {
+func (s *host) trigger(f *unit, always bool) {
 	if always || !s.hasInstance(f) {
 		select {
 		case s.triggers <- f:
@@ -227,12 +227,12 @@ func (s *host) trigger(f *function, always bool) {
 }
 
 // lookup returns a unit, or nil.
-func (s *host) lookup(uid string) *function { return s.functions.lookup(uid) }
+func (s *host) lookup(uid string) *unit { return s.units.lookup(uid) }
 
-func (s *host) all() []*function { return s.functions.all() }
+func (s *host) all() []*unit { return s.units.all() }
 
 // hasInstance reports whether the function has an instance, or one is starting.
-func (s *host) hasInstance(f *function) bool {
+func (s *host) hasInstance(f *unit) bool {
 	counts := s.deps.Instances.Observe(f.uid)
 	return counts.Created+counts.Creating > 0
 }
@@ -255,7 +255,7 @@ func drainTime(fn *v1alpha1.Function) time.Duration {
 // releaseIfUnserved drops instances that were launched or adopted while another goroutine gave
 // the function up. Their agents go to its owner, and this scheduler would stop them for their
 // silence.
-func (s *host) releaseIfUnserved(f *function) {
+func (s *host) releaseIfUnserved(f *unit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.core.Term() == core.Unserved {

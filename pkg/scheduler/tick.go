@@ -32,7 +32,7 @@ func (s *ticker) tick() {
 	for _, f := range s.timers.due(begun) {
 		s.step(f, core.Woken{})
 	}
-	active := s.functions.listActive()
+	active := s.units.listActive()
 	// 2. Launch nothing after a pause of the process: what it observes then is old.
 	if s.noteRun(begun); s.pauses.Holding(begun) {
 		s.discardLosses(active)
@@ -62,7 +62,7 @@ func (s *ticker) tick() {
 }
 
 // runNow decides on a function before the next tick, unless that is no longer needed.
-func (s *ticker) runNow(f *function) {
+func (s *ticker) runNow(f *unit) {
 	now := s.deps.Now()
 	s.noteRun(now)
 	left := s.budget.LeftNow(now)
@@ -76,7 +76,7 @@ func (s *ticker) runNow(f *function) {
 }
 
 // needsRun reports whether a waiting call requires a decision before the next tick.
-func (s *ticker) needsRun(f *function) bool {
+func (s *ticker) needsRun(f *unit) bool {
 	there := s.hasInstance(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,12 +84,12 @@ func (s *ticker) needsRun(f *function) bool {
 }
 
 // evaluate decides for one function. It returns nil if nothing can be decided.
-func (s *ticker) evaluate(f *function) *evaluation {
+func (s *ticker) evaluate(f *unit) *evaluation {
 	if s.lookup(f.uid) != f {
 		return nil // it was deleted
 	}
 	s.syncOwnership(f) // what was taken over just now is observed, too
-	u := f.currentUnit()
+	u := f.spec()
 	observed := s.observe(f, u)
 	term := s.term(f.slot)
 	f.mu.Lock()
@@ -102,12 +102,12 @@ func (s *ticker) evaluate(f *function) *evaluation {
 		return nil
 	}
 	f.stats.plan = f.stats.plan.after(d.Decision, d.Snapshot, now)
-	return &evaluation{Decided: d, unit: u, function: f, term: term}
+	return &evaluation{Decided: d, unitSpec: u, unit: f, term: term}
 }
 
 // apply carries out a decision. Only ticks make room.
 func (s *ticker) apply(c *evaluation, ticking bool) {
-	f, launched := c.function, c.launched
+	f, launched := c.unit, c.launched
 	s.recordOutcome(c)
 	s.cancelSurplus(c)
 	s.placer.planner.Trim(f.uid, c.missing())
@@ -130,7 +130,7 @@ func (s *ticker) heldBack(c *evaluation) decisionlog.HeldBack {
 	if !c.attempted || len(c.launched.Keys) >= c.Wanted() {
 		return decisionlog.HeldBack{}
 	}
-	why := s.deps.Instances.Observe(c.function.uid).Unavailable
+	why := s.deps.Instances.Observe(c.unit.uid).Unavailable
 	return decisionlog.HeldBack{Reason: invocation.Excerpt(why.Reason), For: why.RetryAt.Sub(why.At)}
 }
 
@@ -144,7 +144,7 @@ func noCapacity(why string, retryAfter time.Duration) invocation.Refusal {
 
 // observe reads a function's instances one level below. It does so before the core reads the
 // queue: a ticket that is pulled in between then counts as a busy instance, and not twice.
-func (s *ticker) observe(f *function, u *unit) core.Observed {
+func (s *ticker) observe(f *unit, u *unitSpec) core.Observed {
 	seen := s.deps.Instances.Observe(f.uid)
 	_, unconfirmed := s.deps.Ownership.Unconfirmed()
 	return core.Observed{
@@ -156,7 +156,7 @@ func (s *ticker) observe(f *function, u *unit) core.Observed {
 
 // discardLosses drops lost instances while launches are held, because most of them reconnect.
 // Calls that wait for the others are noticed when the hold ends.
-func (s *ticker) discardLosses(active []*function) {
+func (s *ticker) discardLosses(active []*unit) {
 	for _, f := range active {
 		s.step(f, core.Paused{})
 	}

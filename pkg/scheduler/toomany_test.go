@@ -39,7 +39,7 @@ func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
 		w.ticks(10)
 		a.expect()
 		w.started(fn, 0)
-		if w.scheduler.functions.isActive(w.scheduler.lookup(string(fn.UID))) {
+		if w.scheduler.units.isActive(w.scheduler.lookup(string(fn.UID))) {
 			t.Error("it does not rest although there are no more than it may have")
 		}
 	})

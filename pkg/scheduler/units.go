@@ -16,14 +16,14 @@ import (
 )
 
 // Most functions are idle, so what a scheduler keeps of an idle one is small. A function rests while
-// ticks pass over it and no agent has a stream: it has no unit then, only the catalog's packed entry,
-// which is opened when the unit is needed. A function that had a stream rests from the next audit on, when
+// ticks pass over it and no agent has a stream: it has no unitSpec then, only the catalog's packed entry,
+// which is opened when it is needed. A function that had a stream rests from the next audit on, when
 // no handler of its streams runs any more.
 
-// unit is a revision's function with values that ticks use again and again. It is replaced,
+// unitSpec is a revision's function with values that ticks use again and again. It is replaced,
 // never changed.
-type unit struct {
-	// entry is kept so that all who use the unit share it; nil for a warm pool.
+type unitSpec struct {
+	// entry is kept so that all who use the spec share it; nil for a warm pool.
 	entry *rollout.Entry
 	fn    *v1alpha1.Function
 	// shape says which nodes fit an instance, and shareKey names the function among those of its
@@ -32,15 +32,15 @@ type unit struct {
 	shareKey string
 }
 
-// opener makes units when they are needed.
+// opener makes the specs of units when they are needed.
 type opener struct {
 	nodes NodeView
 	// runtimes is nil if there are none.
 	runtimes Runtimes
 }
 
-func (o *opener) unitOf(entry *rollout.Entry, fn *v1alpha1.Function) *unit {
-	return &unit{entry: entry, fn: fn, shape: shapeOf(fn, o.nodes), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
+func (o *opener) unitSpecOf(entry *rollout.Entry, fn *v1alpha1.Function) *unitSpec {
+	return &unitSpec{entry: entry, fn: fn, shape: shapeOf(fn, o.nodes), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
 // mayUseSpares reports whether functions of a ClusterRuntime may use spare instances. Shares of warm
@@ -74,57 +74,57 @@ type news struct {
 	fn     *v1alpha1.Function
 }
 
-// accept replaces the function's unit. The caller holds the lock.
-func (f *function) accept(n news) {
-	f.unit, f.packed, f.outline = f.opener.unitOf(n.entry, n.fn), n.packed, outlineOf(n.fn)
+// accept replaces the spec. The caller holds the lock.
+func (f *unit) accept(n news) {
+	f.unitSpec, f.packed, f.outline = f.opener.unitSpecOf(n.entry, n.fn), n.packed, outlineOf(n.fn)
 }
 
-// isSame reports whether a unit says what the present one does, and if so goes on with its entry: the
+// acceptIfSame reports whether a unit says what the present one does, and if so goes on with its entry: the
 // one before takes memory as long as somebody keeps it.
-func (f *function) isSame(n news) bool {
+func (f *unit) acceptIfSame(n news) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if before := f.opened().fn; before != n.fn && !equality.Semantic.DeepEqual(before, n.fn) {
+	if before := f.specLocked().fn; before != n.fn && !equality.Semantic.DeepEqual(before, n.fn) {
 		return false
 	}
-	if f.packed = n.packed; f.unit != nil {
-		f.unit = f.opener.unitOf(n.entry, n.fn)
+	if f.packed = n.packed; f.unitSpec != nil {
+		f.unitSpec = f.opener.unitSpecOf(n.entry, n.fn)
 	}
 	return true
 }
 
-// opened is the present unit, which is not kept while the function rests. The caller holds the lock.
-func (f *function) opened() *unit {
-	if f.unit != nil {
-		return f.unit
+// specLocked is the present spec, which is not kept while the unit rests. The caller holds the lock.
+func (f *unit) specLocked() *unitSpec {
+	if f.unitSpec != nil {
+		return f.unitSpec
 	}
 	entry := f.packed.Open()
 	at := slices.IndexFunc(entry.Units, func(u *v1alpha1.Function) bool { return uidOf(u) == f.uid })
-	return f.opener.unitOf(entry, entry.Units[at]) // accept has got it from there
+	return f.opener.unitSpecOf(entry, entry.Units[at]) // accept has got it from there
 }
 
-// settle lets the function rest if nothing is to be done for it, and keeps its unit if something is.
+// settle lets the unit rest if nothing is to be done for it, and keeps its spec if something is.
 // The caller holds the lock.
-func (f *function) settle() {
+func (f *unit) settle() {
 	f.met = f.met || len(f.streams) > 0
 	switch {
 	case f.met || !f.core.IsParked() || f.packed == nil:
-		f.unit = f.opened()
-	case f.unit != nil && !f.opener.mayUseSpares(f.kind):
-		f.unit = nil
+		f.unitSpec = f.specLocked()
+	case f.unitSpec != nil && !f.opener.mayUseSpares(f.kind):
+		f.unitSpec = nil
 	}
 }
 
-// awake is the latest version of a function, which stays open while it may use spare instances.
-func (f *function) awake() *v1alpha1.Function {
+// keepOpen is the latest version of a function, which stays open while it may use spare instances.
+func (f *unit) keepOpen() *v1alpha1.Function {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unit = f.opened()
-	return f.fn
+	f.unitSpec = f.specLocked()
+	return f.unitSpec.fn
 }
 
 // forgetStreams lets a function rest again that had streams.
-func (f *function) forgetStreams() {
+func (f *unit) forgetStreams() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.met {
@@ -133,8 +133,8 @@ func (f *function) forgetStreams() {
 	}
 }
 
-// about is what is known of the unit without opening it.
-func (f *function) about() outline {
+// readOutline is what is known of the unit without opening it.
+func (f *unit) readOutline() outline {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.outline
@@ -152,7 +152,7 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		why = reasonUnused
 	}
 	// Removed units go first: another one may have the same number.
-	for _, uid := range s.functions.setUnits(e.UID, units) {
+	for _, uid := range s.units.setUnits(e.UID, units) {
 		s.removeUnit(uid, why)
 	}
 	for _, unit := range units {
@@ -160,15 +160,15 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		switch f := s.lookup(uidOf(unit)); {
 		case f == nil:
 			s.addUnit(n)
-		case !f.isSame(n): // otherwise another unit of the function has changed
+		case !f.acceptIfSame(n): // otherwise another unit of the function has changed
 			s.updateUnit(f, n)
 		}
 	}
 }
 
 func (s *Scheduler) addUnit(n news) {
-	f := s.newFunction(n)
-	s.functions.add(f)
+	f := s.newUnit(n)
+	s.units.add(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.markDirty(f)
@@ -178,7 +178,7 @@ func (s *Scheduler) addUnit(n news) {
 // updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
 // not change: another revision is another unit. The start back-off is reset if the author has
 // changed the function, but not by a rollout.
-func (s *Scheduler) updateUnit(f *function, n news) {
+func (s *Scheduler) updateUnit(f *unit, n news) {
 	spec := s.specOf(n.fn)
 	f.mu.Lock()
 	changed := f.generation != n.fn.Generation
@@ -192,17 +192,17 @@ func (s *Scheduler) updateUnit(f *function, n news) {
 
 // removeUnit removes a unit: its instances are drained, and its waiting calls are refused.
 func (s *Scheduler) removeUnit(uid, why string) {
-	f := s.functions.remove(uid)
+	f := s.units.remove(uid)
 	if f == nil {
 		return
 	}
 	s.timers.set(f, time.Time{})
 	s.step(f, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
 	if s.term(f.slot) != notServed {
-		s.deps.Instances.Adopt(f.current())
+		s.deps.Instances.Adopt(f.fn())
 	}
 	for _, in := range s.deps.Instances.Instances(f.uid) {
-		s.terminate(in, drainTime(f.current()))
+		s.terminate(in, drainTime(f.fn()))
 	}
 	s.deps.Instances.Forget(f.uid)
 	s.reporter.decisions.removeFunction(uid)

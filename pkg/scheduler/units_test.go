@@ -70,7 +70,7 @@ func TestEachRevisionHasItsOwnInstancesAndCalls(t *testing.T) {
 		w.catalog.Remove(fresh.Key())
 		w.ticks(1)
 		b.expect("retire: " + reasonDeleted)
-		if left := w.scrape("function"); len(left)+len(w.scheduler.all())+len(w.scheduler.functions.units) > 0 {
+		if left := w.scrape("function"); len(left)+len(w.scheduler.all())+len(w.scheduler.units.ofFunction) > 0 {
 			t.Errorf("something is left of a function that is gone: %v", left)
 		}
 	})
@@ -85,7 +85,7 @@ func TestAChangeOfOneRevisionWakesNoOther(t *testing.T) {
 		changed.Spec.Calls.MaxInFlight = 7
 		w.putUnits(old, changed)
 		for unit, wakes := range map[*v1alpha1.Function]bool{old: false, changed: true} {
-			if f := w.scheduler.lookup(string(unit.UID)); w.scheduler.functions.isActive(f) != wakes {
+			if f := w.scheduler.lookup(string(unit.UID)); w.scheduler.units.isActive(f) != wakes {
 				t.Errorf("%s is awake: %t", unit.Revision(), !wakes)
 			}
 		}

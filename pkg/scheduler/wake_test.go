@@ -24,11 +24,11 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 	c := s.evaluate(f)
 	s.step(f, core.Ended{})
 	s.apply(c, false)
-	if !s.functions.isActive(f) {
+	if !s.units.isActive(f) {
 		t.Error("it rests, and what happened is never looked at")
 	}
 	s.apply(s.evaluate(f), false)
-	if s.functions.isActive(f) {
+	if s.units.isActive(f) {
 		t.Error("it does not rest though nothing happened")
 	}
 }

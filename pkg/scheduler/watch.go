@@ -132,7 +132,7 @@ func (b *batch) flush() error {
 }
 
 // changes returns the changed facts of a function, or nil.
-func (s *reporter) changes(f *function, known map[string]sentFacts) *controlwire.FunctionFacts {
+func (s *reporter) changes(f *unit, known map[string]sentFacts) *controlwire.FunctionFacts {
 	before, seen := known[f.uid]
 	now := s.facts(f)
 	var notBefore time.Time
@@ -161,7 +161,7 @@ type facts struct {
 	since, retryAt          int64 // of the problem, in ns
 }
 
-func (s *reporter) facts(f *function) facts {
+func (s *reporter) facts(f *unit) facts {
 	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
 	view := f.core.View(s.deps.Now())
@@ -187,8 +187,8 @@ func (s *reporter) facts(f *function) facts {
 }
 
 // wire converts the facts.
-func (n facts) wire(f *function, happened []*controlwire.Event, now time.Time) *controlwire.FunctionFacts {
-	of := f.about()
+func (n facts) wire(f *unit, happened []*controlwire.Event, now time.Time) *controlwire.FunctionFacts {
+	of := f.readOutline()
 	w := &controlwire.FunctionFacts{
 		FunctionUid: f.uid,
 		Namespace:   of.key.Namespace,

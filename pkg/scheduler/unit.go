@@ -22,10 +22,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// function is the shell around the core of one unit. It feeds the core events and carries out
+// unit is the shell around the core of one unit of a function. It feeds the core events and carries out
 // the effects under the same lock, so that every observer sees them in the same order. It also
 // keeps the data for reports and metrics, which the core does not need.
-type function struct {
+type unit struct {
 	opener *opener
 	uid    string
 	slot   ownership.Slot
@@ -38,20 +38,20 @@ type function struct {
 	mu   sync.Mutex
 	core *core.Function
 	outline
-	// unit is nil while the function rests, and packed has it then; see settle.
-	*unit
+	// unitSpec is nil while the unit rests, and packed has it then; see settle.
+	*unitSpec
 	packed *catalog.Packed[rollout.Entry]
-	// met says that the function has a stream, or had one since it rested.
+	// met says that the unit has a stream, or had one since it rested.
 	met bool
 	// streams has the streams of the joined instances; nil if there are none.
 	streams map[invocation.CID]*pullStream
-	stats   functionStats
-	// dirty says that the function is in the dirty set.
+	stats   unitStats
+	// dirty says that the unit is in the dirty set.
 	dirty bool
 }
 
-// functionStats is the data about a function for reports and metrics.
-type functionStats struct {
+// unitStats is the data about a unit for reports and metrics.
+type unitStats struct {
 	// since is when this scheduler learned of the function. started says that, as far as this
 	// scheduler knows, an instance has asked for work.
 	since   time.Time
@@ -80,7 +80,7 @@ type functionStats struct {
 
 // observeExecutions counts n executions that took that long; 0 means that the function did not
 // run.
-func (b *functionStats) observeExecutions(took time.Duration, n uint64) {
+func (b *unitStats) observeExecutions(took time.Duration, n uint64) {
 	if took <= 0 {
 		return
 	}
@@ -90,22 +90,22 @@ func (b *functionStats) observeExecutions(took time.Duration, n uint64) {
 	b.executions.ObserveN(took.Seconds(), n)
 }
 
-func (s *host) newFunction(n news) *function {
+func (s *host) newUnit(n news) *unit {
 	now, uid := s.deps.Now(), uidOf(n.fn)
-	f := &function{
+	f := &unit{
 		opener:       s.opener,
 		uid:          uid,
 		slot:         ownership.SlotOf(uid, 0),
 		countedSince: now.Truncate(time.Second),
 		core:         core.New(&s.core, s.specOf(n.fn)),
-		stats:        functionStats{since: now},
+		stats:        unitStats{since: now},
 	}
 	f.accept(n)
 	return f
 }
 
 // setStream replaces an instance's stream; nil removes it. The caller holds the lock.
-func (f *function) setStream(cid invocation.CID, p *pullStream) {
+func (f *unit) setStream(cid invocation.CID, p *pullStream) {
 	switch {
 	case p == nil:
 		if delete(f.streams, cid); len(f.streams) == 0 {
@@ -155,93 +155,93 @@ func (s *host) params() autoscaler.Params {
 	return autoscaler.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
 }
 
-// current returns the latest version of the function.
-func (f *function) current() *v1alpha1.Function { return f.currentUnit().fn }
+// fn is the latest version of the function.
+func (f *unit) fn() *v1alpha1.Function { return f.spec().fn }
 
-// currentUnit is current with the values derived from it.
-func (f *function) currentUnit() *unit {
+// spec is fn with the values derived from it.
+func (f *unit) spec() *unitSpec {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.opened()
+	return f.specLocked()
 }
 
 // view describes the queue.
-func (f *function) view(now time.Time) queue.View {
+func (f *unit) view(now time.Time) queue.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.View(now)
 }
 
 // means are the mean execution and start times.
-func (f *function) means() estimate.Means {
+func (f *unit) means() estimate.Means {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Means()
 }
 
-func (f *function) recordFailure(why provisioner.StartFailure, now time.Time) {
+func (f *unit) recordFailure(why provisioner.StartFailure, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
 }
 
 // lastFailure is the last failure of an instance, or nil.
-func (f *function) lastFailure() *decisionlog.Failure {
+func (f *unit) lastFailure() *decisionlog.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats.failure
 }
 
-func (f *function) lastCoreWait() *decisionlog.CoreWait {
+func (f *unit) lastCoreWait() *decisionlog.CoreWait {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats.coreWait
 }
 
-// functions holds the units that the scheduler knows, and the ones that the next tick looks
+// units holds the units that the scheduler knows, and the ones that the next tick looks
 // at.
-type functions struct {
+type units struct {
 	mu     sync.RWMutex
-	byUID  map[string]*function
-	active map[*function]struct{}
-	// units maps a function's UID to the UIDs of its units, oldest first.
-	units map[string][]string
+	byUID  map[string]*unit
+	active map[*unit]struct{}
+	// ofFunction maps a function's UID to the UIDs of its units, oldest first.
+	ofFunction map[string][]string
 }
 
-func newFunctions() *functions {
-	return &functions{byUID: make(map[string]*function), active: make(map[*function]struct{}), units: make(map[string][]string)}
+func newUnits() *units {
+	return &units{byUID: make(map[string]*unit), active: make(map[*unit]struct{}), ofFunction: make(map[string][]string)}
 }
 
 // setUnits replaces the units of a function, with none if it was deleted, and returns the UIDs
 // of units that it no longer has.
-func (fs *functions) setUnits(function string, now []*v1alpha1.Function) (gone []string) {
+func (us *units) setUnits(function string, now []*v1alpha1.Function) (gone []string) {
 	there := make([]string, 0, len(now))
 	for _, unit := range now {
 		there = append(there, uidOf(unit))
 	}
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	for _, uid := range fs.units[function] {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	for _, uid := range us.ofFunction[function] {
 		if !slices.Contains(there, uid) {
 			gone = append(gone, uid)
 		}
 	}
-	if fs.units[function] = there; len(there) == 0 {
-		delete(fs.units, function)
+	if us.ofFunction[function] = there; len(there) == 0 {
+		delete(us.ofFunction, function)
 	}
 	return gone
 }
 
 // unitsOf returns the units of the function with that UID, oldest first, or the unit with that
 // UID alone.
-func (fs *functions) unitsOf(uid string) (units []*function) {
-	fs.mu.RLock()
-	defer fs.mu.RUnlock()
-	if f := fs.byUID[uid]; f != nil {
-		return []*function{f}
+func (us *units) unitsOf(uid string) (units []*unit) {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	if f := us.byUID[uid]; f != nil {
+		return []*unit{f}
 	}
-	for _, uid := range fs.units[uid] {
-		if f := fs.byUID[uid]; f != nil {
+	for _, uid := range us.ofFunction[uid] {
+		if f := us.byUID[uid]; f != nil {
 			units = append(units, f)
 		}
 	}
@@ -249,70 +249,70 @@ func (fs *functions) unitsOf(uid string) (units []*function) {
 }
 
 // lookup returns a unit, or nil.
-func (fs *functions) lookup(uid string) *function {
-	fs.mu.RLock()
-	defer fs.mu.RUnlock()
-	return fs.byUID[uid]
+func (us *units) lookup(uid string) *unit {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	return us.byUID[uid]
 }
 
-func (fs *functions) add(f *function) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	fs.byUID[f.uid] = f
+func (us *units) add(f *unit) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	us.byUID[f.uid] = f
 }
 
 // remove removes a unit and returns it, or nil.
-func (fs *functions) remove(uid string) *function {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	f := fs.byUID[uid]
-	delete(fs.byUID, uid)
-	delete(fs.active, f)
+func (us *units) remove(uid string) *unit {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	f := us.byUID[uid]
+	delete(us.byUID, uid)
+	delete(us.active, f)
 	return f
 }
 
-func (fs *functions) all() []*function {
-	fs.mu.RLock()
-	defer fs.mu.RUnlock()
-	return slices.Collect(maps.Values(fs.byUID))
+func (us *units) all() []*unit {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	return slices.Collect(maps.Values(us.byUID))
 }
 
 // activate makes the next tick look at a function, unless it was removed.
-func (fs *functions) activate(f *function) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	if fs.byUID[f.uid] == f {
-		fs.active[f] = struct{}{}
+func (us *units) activate(f *unit) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	if us.byUID[f.uid] == f {
+		us.active[f] = struct{}{}
 	}
 }
 
 // park makes ticks pass over a function.
-func (fs *functions) park(f *function) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	delete(fs.active, f)
+func (us *units) park(f *unit) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	delete(us.active, f)
 }
 
 // isActive reports whether the next tick looks at a function.
-func (fs *functions) isActive(f *function) bool {
-	fs.mu.RLock()
-	defer fs.mu.RUnlock()
-	_, active := fs.active[f]
+func (us *units) isActive(f *unit) bool {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	_, active := us.active[f]
 	return active
 }
 
 // listActive returns the functions that are not parked.
-func (fs *functions) listActive() []*function {
-	fs.mu.RLock()
-	defer fs.mu.RUnlock()
-	return slices.Collect(maps.Keys(fs.active))
+func (us *units) listActive() []*unit {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	return slices.Collect(maps.Keys(us.active))
 }
 
 // busy reports whether a function of a slot is not parked.
-func (fs *functions) busy(slot ownership.Slot) bool {
-	fs.mu.RLock()
-	defer fs.mu.RUnlock()
-	for f := range fs.active {
+func (us *units) busy(slot ownership.Slot) bool {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	for f := range us.active {
 		if f.slot == slot {
 			return true
 		}
