@@ -75,10 +75,18 @@ func (p *agentStream) serveMessages(handle func(*agentwire.PullRequest) error, o
 	onEnd(orderly)
 	p.scheduler.streams.unregister(p)
 	if why := p.why.Load(); why != nil {
-		p.scheduler.deps.Log.Info("the stream of an instance is given up", "err", *why, "cid", p.key.CID)
+		p.logClosed(*why)
 		return *why
 	}
 	return err
+}
+
+func (p *agentStream) logClosed(why error) {
+	log := p.scheduler.deps.Log.With("cid", p.key.CID)
+	if f := p.scheduler.lookup(p.key.FunctionUID); f != nil { // otherwise it is a spare one, or the function is gone
+		log = log.With("function", f.readOutline().key.String())
+	}
+	log.Info("closing the stream of an instance", "err", why)
 }
 
 // startSending sends the replies that wait, and lets others follow.

@@ -74,6 +74,7 @@ func TestInstanceThatFallsSilentIsGivenUp(t *testing.T) {
 				w.expectCounts(fn, provisioner.Counts{Created: 1})
 				w.after(time.Millisecond)
 				a.expectEnded(codes.Unavailable)
+				w.expectLog("closing the stream of an instance", "silent for too long", "function=ns/f")
 				w.expectCounts(fn, provisioner.Counts{Leaving: 1, Disconnected: 1})
 			})
 		})

@@ -155,7 +155,7 @@ func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.O
 		if fresh || now().Sub(begun) >= forwardWithin {
 			f.notBefore = now().Add(forwardPause) // it did not just hang up
 		}
-		f.scheduler.deps.Log.Warn("tickets could not be passed on to the owner", "gateway", f.from.gateway, "owner", f.addr, "err", err)
+		f.scheduler.deps.Log.Warn("cannot forward tickets to the owner", "gateway", f.from.gateway, "owner", f.addr, "err", err)
 	}
 	return err
 }

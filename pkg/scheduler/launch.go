@@ -168,7 +168,7 @@ func (s *ticker) recordOutcome(c *evaluation) {
 	f.stats.events.add(unitEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.deps.Now())
 }
 
-const reasonUnwanted = "it is not wanted any more"
+const reasonUnwanted = "no longer needed"
 
 // cancelSurplus cancels launches that are no longer wanted, the youngest first: first
 // instances whose agents have not connected, then those whose agents wait for their function.

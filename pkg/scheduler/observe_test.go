@@ -210,7 +210,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 			t.Errorf("cancelled %d, want the two that wait", got)
 		}
 		for _, a := range []*agent{young, old} {
-			a.expect("retire: it is not wanted any more")
+			a.expect("retire: no longer needed")
 			a.pull(1) // its function has come up all the same
 			a.expect()
 		}

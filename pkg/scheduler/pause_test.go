@@ -34,7 +34,7 @@ func TestAnOwnerThatWasPausedReplacesOnlyInstancesThatDoNotComeBack(t *testing.T
 		w.started(fn, 0)
 		w.after(core.PauseHold)
 		w.started(fn, 1)
-		w.expectLog("stood still", "15s")
+		w.expectLog("the process was paused", "paused=15s")
 	})
 }
 

@@ -78,7 +78,7 @@ func (s *auditor) reconcile() {
 	s.restAll()
 	for _, l := range s.levels {
 		if repaired := l.repair(); repaired > 0 {
-			s.deps.Log.Warn("repaired differences between the scheduler's records and reality that no event explains", "kind", l.kind, "differences", repaired)
+			s.deps.Log.Warn("repaired state that missed an event", "kind", l.kind, "differences", repaired)
 			s.metrics.repaired(l.kind, repaired)
 		}
 	}

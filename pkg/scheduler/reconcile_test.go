@@ -70,7 +70,7 @@ func TestM4PodsThatNobodyLooksAfterAreCounted(t *testing.T) {
 		w.after(core.ReconcileEvery)
 		w.expectBroken("pod", 1)
 		w.expectReconciled()
-		w.expectLog("repaired differences", "kind=pod", "differences=1")
+		w.expectLog("repaired state that missed an event", "kind=pod", "differences=1")
 		w.runtime.stray()
 	})
 }

@@ -56,7 +56,7 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 	}
 	if len(keys) > 0 {
 		s.spares.markUnsettled(uid)
-		s.deps.Log.Info("taking spare instances", "function", c.fn.Key().String(), "taken", len(keys))
+		s.deps.Log.Info("assigned spare instances", "function", c.fn.Key().String(), "assigned", len(keys))
 	}
 	return keys
 }
@@ -69,7 +69,7 @@ func (s *warmPools) onAssigned(f *unit, fn *v1alpha1.Function, rt *v1alpha1.Clus
 		return
 	}
 	f.dropInstance(key.CID)
-	s.deps.Log.Warn("a spare instance could not be taken; one is started", "function", fn.Key().String(), "cid", key.CID)
+	s.deps.Log.Warn("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
 	p.close(errNotAssigned)
 	s.step(f, core.AssignFailed{CID: key.CID})
 }

@@ -200,7 +200,7 @@ func (s *host) onTerminate(f *unit, e core.Terminate) {
 			"reason", string(e.Why), "idle", e.Idle)
 	case core.BecauseOutdated:
 		s.metrics.agentReplaced("Outdated")
-		s.deps.Log.Info("replacing an instance for the age of its agent", "function", f.key.String(), "cid", e.CID)
+		s.deps.Log.Info("replacing an instance with an outdated agent", "function", f.key.String(), "cid", e.CID)
 		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.specLocked().fn)})
 		return
 	case core.BecauseUnsupported:

@@ -164,8 +164,8 @@ func (s *ticker) discardLosses(active []*unit) {
 
 // noteRun records that Run's loop runs. It precedes everything that may launch.
 func (s *ticker) noteRun(now time.Time) {
-	if stood := s.pauses.Ran(now); stood > 0 {
-		s.deps.Log.Warn("the scheduler stood still, and orders nothing until it knows what became of its instances",
-			"stood", stood, "hold", core.PauseHold)
+	if paused := s.pauses.Ran(now); paused > 0 {
+		s.deps.Log.Warn("the process was paused; no instances are launched until agents have reconnected",
+			"paused", paused, "held", core.PauseHold)
 	}
 }

@@ -72,7 +72,7 @@ var _ = Describe("Faults of the node agents of all nodes at once", Serial, Order
 		}
 		Expect(t.instancesOf("long", "short", "elsewhere")).To(Equal(instances), "an instance was replaced, or a container of it started again")
 		// A low instance may read its replies too slowly while its node agent hangs, and then comes again.
-		for _, line := range logLines(ctx, began, "the stream of an instance is given up") {
+		for _, line := range logLines(ctx, began, "closing the stream of an instance") {
 			say("%s", line)
 		}
 	})
@@ -162,7 +162,7 @@ func onceGone(ctx context.Context, within time.Duration, fault func()) (done cha
 func starved(ctx context.Context, since time.Time, function string) []string {
 	GinkgoHelper()
 	gone := slices.DeleteFunc(logLines(ctx, since, `"an instance is gone"`), func(line string) bool { return !strings.Contains(line, function) })
-	return append(gone, logLines(ctx, since, "the scheduler stood still")...)
+	return append(gone, logLines(ctx, since, "the process was paused")...)
 }
 
 // logLines are what schedulers have logged with some words.
