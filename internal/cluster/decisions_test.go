@@ -52,7 +52,7 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	var err error
 	s.scheduler, err = scheduler.New(scheduler.DefaultConfig(), scheduler.Deps{
 		Catalog: functions, Ownership: alone{}, Registry: s.registry, Log: log, Now: time.Now,
-		Instances: scheduler.InstancesOf(provisioner.New(provisioner.Config{}, provisioner.Deps{Now: time.Now, Log: log})),
+		Instances: provisioner.New(provisioner.Config{}, provisioner.Deps{Now: time.Now, Log: log}),
 	})
 	if err != nil {
 		t.Fatal(err)

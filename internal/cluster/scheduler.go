@@ -281,7 +281,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Coordinator, watched *health
 	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
 		Catalog: s.source.Catalog(), Estimates: memory, Runtimes: s.source,
-		Ownership: keeper, Router: watched, Instances: scheduler.InstancesOf(s.instances),
+		Ownership: keeper, Router: watched, Instances: s.instances,
 		Schedulers: s.tls.ClientCredentials(s.config.Domain().Scheduler()), IsScheduler: s.isScheduler,
 		Registry: s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
 	})

@@ -207,7 +207,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		provisioner.Deps{Driver: w.process, StartObserver: w.process, Lister: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
-		Catalog: w.store.Catalog(), Estimates: w.estimates.Estimates, Ownership: keeper, Instances: scheduler.InstancesOf(instances),
+		Catalog: w.store.Catalog(), Estimates: w.estimates.Estimates, Ownership: keeper, Instances: instances,
 		Registry: w.counting(), Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err

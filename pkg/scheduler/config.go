@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -132,8 +133,7 @@ type Deps struct {
 	// IsScheduler reports whether a caller is another scheduler, which may ask for room. If it
 	// is nil, every caller may.
 	IsScheduler func(ctx context.Context) bool
-	// Instances come from InstancesOf.
-	Instances Instances
+	Instances   *provisioner.Provisioner
 	// Runtimes may be nil; then there are no warm pools.
 	Runtimes Runtimes
 	// Estimates may be nil.
@@ -144,6 +144,16 @@ type Deps struct {
 	Traces Traces
 	Log    *slog.Logger
 	Now    func() time.Time
+}
+
+// Ender ends instances.
+type Ender interface {
+	End(key provisioner.Key, how provisioner.Ending)
+}
+
+// Requests returns what an instance of a function requests of its node.
+type Requests interface {
+	Requests(fn *v1alpha1.Function) placement.Amount
 }
 
 func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }

@@ -163,7 +163,7 @@ func newHarness(t testing.TB, config harnessConfig) *harness {
 	w.scheduler, err = New(config.Config, Deps{
 		Runtimes: config.runtimes,
 		Router:   w.ownership,
-		Catalog:  w.catalog, Ownership: w.ownership, Instances: InstancesOf(w.instances),
+		Catalog:  w.catalog, Ownership: w.ownership, Instances: w.instances,
 		Registry: registry, Traces: config.traces, Log: log, Now: time.Now,
 	})
 	if err != nil {

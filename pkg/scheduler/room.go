@@ -44,8 +44,8 @@ func whereOf(fn *v1alpha1.Function) string {
 }
 
 // shapeOf returns the requests and the placement of a function's instances.
-func shapeOf(fn *v1alpha1.Function, nodes NodeView) capacity.Shape {
-	return capacity.Shape{Requests: nodes.Requests(fn), Where: whereOf(fn)}
+func shapeOf(fn *v1alpha1.Function, of Requests) capacity.Shape {
+	return capacity.Shape{Requests: of.Requests(fn), Where: whereOf(fn)}
 }
 
 // shape is the unit's shape. The planner tracks its nodes from then on.

@@ -47,7 +47,7 @@ func newHost(config Config, deps Deps) *host {
 		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
 		slotTable: &slotTable{id: config.ID, standby: standbyName(config.ID), ownership: deps.Ownership, router: deps.Router},
 		units:     newUnits(),
-		opener:    &opener{nodes: deps.Instances, runtimes: deps.Runtimes},
+		opener:    &opener{requests: deps.Instances, runtimes: deps.Runtimes},
 		dirty:     &dirtySet{},
 		gateways:  &gatewayStreams{},
 		streams:   &streams{},

@@ -34,13 +34,13 @@ type unitSpec struct {
 
 // opener makes the specs of units when they are needed.
 type opener struct {
-	nodes NodeView
+	requests Requests
 	// runtimes is nil if there are none.
 	runtimes Runtimes
 }
 
 func (o *opener) unitSpecOf(entry *rollout.Entry, fn *v1alpha1.Function) *unitSpec {
-	return &unitSpec{entry: entry, fn: fn, shape: shapeOf(fn, o.nodes), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
+	return &unitSpec{entry: entry, fn: fn, shape: shapeOf(fn, o.requests), shareKey: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
 // mayUseSpares reports whether functions of a ClusterRuntime may use spare instances. Shares of warm

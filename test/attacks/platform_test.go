@@ -169,7 +169,7 @@ func (w *platform) startScheduler(l net.Listener, log *slog.Logger) {
 	owner := ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler})
 	config := scheduler.DefaultConfig()
 	s, err := scheduler.New(config, scheduler.Deps{
-		Catalog: w.catalog, Ownership: owner, Instances: scheduler.InstancesOf(instances), Registry: w.registry, Log: log, Now: time.Now,
+		Catalog: w.catalog, Ownership: owner, Instances: instances, Registry: w.registry, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		w.Fatal(err)

@@ -34,7 +34,7 @@ func (p *program) startScheduler(parent *json.Encoder) (peers.Ready, error) {
 		provisioner.Deps{Driver: newDriver(parent), Now: time.Now, Log: p.log},
 	)
 	s, err := scheduler.New(scheduler.DefaultConfig(), scheduler.Deps{
-		Catalog: p.catalog, Instances: scheduler.InstancesOf(instances),
+		Catalog: p.catalog, Instances: instances,
 		Ownership: ownership.NewStatic(ownership.Owner{ID: schedulerID, Addr: wire.Addr().String()}),
 		Registry:  p.registry, Log: p.log, Now: time.Now,
 	})

@@ -152,7 +152,7 @@ func (w *harness) startScheduler(role string) {
 	config.ID = role
 	view := w.owners.seenBy(role)
 	s, err := scheduler.New(config, scheduler.Deps{
-		Catalog: w.catalogs[role], Ownership: view, Router: view, Runtimes: w.runtimes, Instances: scheduler.InstancesOf(instances),
+		Catalog: w.catalogs[role], Ownership: view, Router: view, Runtimes: w.runtimes, Instances: instances,
 		Schedulers: w.network.as(role), Log: silent, Now: time.Now,
 	})
 	if err != nil {

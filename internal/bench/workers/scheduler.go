@@ -63,7 +63,7 @@ func (p *program) startScheduler(flags roleFlags) (peers.Ready, error) {
 		provisioner.Deps{Driver: driver, StartObserver: driver, Lister: driver, Now: time.Now, Log: p.log},
 	)
 	s, err := scheduler.New(scheduler.DefaultConfig(), scheduler.Deps{
-		Catalog: store.Catalog(), Instances: scheduler.InstancesOf(instances),
+		Catalog: store.Catalog(), Instances: instances,
 		Ownership: ownership.NewStatic(ownership.Owner{ID: schedulerID, Addr: wire.Addr().String()}),
 		Registry:  p.registry, Log: p.log, Now: time.Now,
 	})
