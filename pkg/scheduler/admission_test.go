@@ -37,14 +37,14 @@ func TestLimitsHoldThoughTheClockGoesOn(t *testing.T) {
 	w, functions := benchHarness(t, 1, callLimit(v1alpha1.Calls{MaxInFlight: 1}))
 	w.register(functions)
 	now := time.Now()
-	w.scheduler.deps.Now = func() time.Time {
+	w.scheduler.shell.deps.Now = func() time.Time {
 		now = now.Add(time.Nanosecond)
 		return now
 	}
 	g := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 2)}
 	for n := range 2 {
 		id := idOf(n)
-		w.scheduler.offer(g, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(functions[0].UID), RemainingNs: int64(time.Minute)})
+		w.scheduler.offers.offer(g, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(functions[0].UID), RemainingNs: int64(time.Minute)})
 	}
 	if len(g.refusals) != 1 || (<-g.refusals).GetReason() != controlwire.Refusal_REASON_CONCURRENCY_LIMITED {
 		t.Error("the second call was let in, where only one may be")
@@ -109,7 +109,7 @@ func TestWhatAnAgentSaysOfTimesIsHeldWithinBounds(t *testing.T) {
 		g.offer(fn, 1, 2)
 		a := w.ready(w.started(fn, 1)[0])
 		a.pull(1, doneWith(1, 1<<62), doneWith(1, -5))
-		if got := w.scheduler.lookup("uid-f").means().Execution; got != fn.Spec.Template.Timeout.Duration {
+		if got := w.scheduler.shell.lookup("uid-f").means().Execution; got != fn.Spec.Template.Timeout.Duration {
 			t.Errorf("the mean is %v, want the timeout", got)
 		}
 	})

@@ -129,7 +129,7 @@ func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
 	f := p.unit
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if in, there := p.scheduler.deps.Instances.Lookup(p.key); there {
+	if in, there := p.shell.deps.Instances.Lookup(p.key); there {
 		f.stats.reports.addReport(p.key.CID, reportOf(wire), in.Adopted)
 	}
 }

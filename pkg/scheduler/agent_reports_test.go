@@ -75,7 +75,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{}}}) // of an older release
 		w.after(0)
 		w.expectAgents(want)
-		if n := len(w.scheduler.lookup(string(fn.UID)).stats.reports.last); n != 1 {
+		if n := len(w.scheduler.shell.lookup(string(fn.UID)).stats.reports.last); n != 1 {
 			t.Errorf("reports of %d agents are kept, want 1", n)
 		}
 	})
@@ -101,7 +101,7 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 		})
 		w.ownership.lose("other:1")
 		w.after(core.AuditEvery)
-		if last := w.scheduler.lookup(string(fn.UID)).stats.reports.last; last != nil {
+		if last := w.scheduler.shell.lookup(string(fn.UID)).stats.reports.last; last != nil {
 			t.Errorf("kept %v", last)
 		}
 	})

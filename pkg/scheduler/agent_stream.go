@@ -37,11 +37,11 @@ var (
 // A stream that is idle has one goroutine, its handler's, which also reads its connection: thousands
 // of instances are idle.
 type agentStream struct {
-	scheduler *host
-	key       provisioner.Key
-	agent     agentInfo
-	replies   *outbox.Outbox[*agentwire.PullReply]
-	server    pullServer // nil before startSending
+	shell   *shell
+	key     provisioner.Key
+	agent   agentInfo
+	replies *outbox.Outbox[*agentwire.PullReply]
+	server  pullServer // nil before startSending
 	// end ends the stream, and why is the reason if the scheduler has ended it. ended is closed
 	// when the stream has ended completely.
 	end   ender
@@ -59,8 +59,8 @@ type agentStream struct {
 type ender interface{ End(why error) }
 
 // prepare makes a stream ready, which end ends. It sends nothing before startSending.
-func (p *agentStream) prepare(s *host, key provisioner.Key, of agentInfo, end ender, buffer int) {
-	p.scheduler, p.key, p.agent, p.end = s, key, of, end
+func (p *agentStream) prepare(s *shell, key provisioner.Key, of agentInfo, end ender, buffer int) {
+	p.shell, p.key, p.agent, p.end = s, key, of, end
 	p.replies, p.ended = outbox.New[*agentwire.PullReply](buffer), make(chan struct{})
 }
 
@@ -73,7 +73,7 @@ func (p *agentStream) serveMessages(handle func(*agentwire.PullRequest) error, o
 	orderly, err := p.receive(handle)
 	p.silence.Stop()
 	onEnd(orderly)
-	p.scheduler.streams.unregister(p)
+	p.shell.streams.unregister(p)
 	if why := p.why.Load(); why != nil {
 		p.logClosed(*why)
 		return *why
@@ -82,8 +82,8 @@ func (p *agentStream) serveMessages(handle func(*agentwire.PullRequest) error, o
 }
 
 func (p *agentStream) logClosed(why error) {
-	log := p.scheduler.deps.Log.With("cid", p.key.CID)
-	if f := p.scheduler.lookup(p.key.FunctionUID); f != nil { // otherwise it is a spare one, or the function is gone
+	log := p.shell.deps.Log.With("cid", p.key.CID)
+	if f := p.shell.lookup(p.key.FunctionUID); f != nil { // otherwise it is a spare one, or the function is gone
 		log = log.With("function", f.readOutline().key.String())
 	}
 	log.Info("closing the stream of an instance", "err", why)

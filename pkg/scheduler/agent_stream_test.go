@@ -121,7 +121,7 @@ func TestManyStreamsOfAnInstanceLeaveOne(t *testing.T) {
 		if alive != 1 {
 			t.Errorf("%d streams are left, want 1", alive)
 		}
-		if n := len(w.scheduler.streams.byKey); n != 1 {
+		if n := len(w.scheduler.shell.streams.byKey); n != 1 {
 			t.Errorf("%d streams are kept, want 1", n)
 		}
 	})

@@ -30,7 +30,7 @@ type agentInfo struct {
 }
 
 // negotiate picks the protocol to use with an agent, and says whether the agent is supported.
-func (s *host) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
+func (s *shell) negotiate(h *agentwire.Hello) (agentInfo, core.Agent) {
 	agreed, ok := s.protocols.Meet(wire.Heard(h))
 	known := agentInfo{release: h.GetRelease(), agreed: agreed}
 	switch {
@@ -53,7 +53,7 @@ func drainReply(e core.Drain) *agentwire.PullReply {
 
 // answerHello answers the hello of a client within the control plane. The error is for the
 // client.
-func (s *host) answerHello(h *controlwire.Hello) (*controlwire.Welcome, error) {
+func (s *shell) answerHello(h *controlwire.Hello) (*controlwire.Welcome, error) {
 	ours := wire.ControlProtocols
 	agreed, ok := ours.Meet(wire.Heard(h))
 	if !ok {
@@ -108,7 +108,7 @@ func (s *streams) agents() map[agentVersion]int {
 }
 
 func (c stateCollector) collectAgents(ch chan<- prometheus.Metric) {
-	for of, n := range c.s.streams.agents() {
+	for of, n := range c.s.shell.streams.agents() {
 		emit(ch, agentsDecl, float64(n), of.release, strconv.FormatUint(uint64(of.protocol), 10))
 	}
 }

@@ -31,13 +31,13 @@ type population struct {
 func newPopulation(b *testing.B, instances int, idle bool) *population {
 	w, functions := benchHarness(b, 1, minInstances(int32(instances)))
 	w.register(functions)
-	c := &population{harness: w, f: w.scheduler.lookup(string(functions[0].UID)), gateway: &offerStream{gateway: "g:1"}}
+	c := &population{harness: w, f: w.scheduler.shell.lookup(string(functions[0].UID)), gateway: &offerStream{gateway: "g:1"}}
 	w.instances.LaunchOn(functions[0], invocation.Term{Epoch: 7}, instances-len(w.instances.Instances(c.f.uid)), func() (string, bool) { return "n", true })
 	all := w.instances.Instances(c.f.uid)
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
 	for _, in := range all {
 		p := &pullStream{unit: c.f}
-		p.prepare(w.scheduler.host, in.Key, agentInfo{}, deaf{}, 1024)
+		p.prepare(w.scheduler.shell, in.Key, agentInfo{}, deaf{}, 1024)
 		p.replies.SendBy(func(*agentwire.PullReply) error { return nil })
 		if err := p.join(in, 1, core.AgentCurrent); err != nil {
 			b.Fatal(err)
@@ -78,12 +78,12 @@ func BenchmarkCrowd(b *testing.B) {
 	}{
 		{"offer", false, func(_ *testing.B, c *population, _ int) {
 			t := c.ticket()
-			c.scheduler.offer(c.gateway, t)
-			c.scheduler.cancel(c.gateway, &controlwire.Cancellation{InvocationId: t.GetInvocationId(), FunctionUid: c.f.uid})
+			c.scheduler.offers.offer(c.gateway, t)
+			c.scheduler.offers.cancel(c.gateway, &controlwire.Cancellation{InvocationId: t.GetInvocationId(), FunctionUid: c.f.uid})
 		}},
 		{"pull", true, func(b *testing.B, c *population, _ int) {
 			t := c.ticket()
-			c.scheduler.offer(c.gateway, t)
+			c.scheduler.offers.offer(c.gateway, t)
 			p := c.streams[0] // the first in order is the one that gets it
 			p.ask(b, &agentwire.Done{InvocationId: t.GetInvocationId(), ExecNs: 1e6})
 		}},
@@ -139,7 +139,7 @@ func BenchmarkReofferInAnyOrder(b *testing.B) {
 	w := newHarness(b, config)
 	fn := newTestFunction("f", func(fn *v1alpha1.Function) { fn.Spec.Scaling.MaxInstances = new(int32) })
 	w.register([]*v1alpha1.Function{fn})
-	c := &population{harness: w, f: w.scheduler.lookup(string(fn.UID)), gateway: &offerStream{gateway: "g:1"}}
+	c := &population{harness: w, f: w.scheduler.shell.lookup(string(fn.UID)), gateway: &offerStream{gateway: "g:1"}}
 	tickets := make([]*agentwire.Ticket, waiting)
 	for n := range tickets {
 		tickets[n] = c.ticket()
@@ -150,7 +150,7 @@ func BenchmarkReofferInAnyOrder(b *testing.B) {
 	for b.Loop() {
 		w.scheduler.refuseWaiting(c.f)
 		begun := time.Now()
-		w.scheduler.process(c.gateway, &controlwire.OfferRequest{Offers: tickets})
+		w.scheduler.offers.process(c.gateway, &controlwire.OfferRequest{Offers: tickets})
 		best = min(best, time.Since(begun))
 		if n := c.f.waitingTickets(); n != waiting {
 			b.Fatalf("%d wait, want %d", n, waiting)

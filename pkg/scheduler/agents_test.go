@@ -29,7 +29,7 @@ func (w *harness) speaking(spec provisioner.InstanceSpec, lo, hi uint32, feature
 
 func TestWhatAnAgentDoesNotNameIsNotAgreedOn(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
-		w.scheduler.protocols = wire.Speech{Min: 1, Max: 3, Features: []string{"made-up", "other"}}
+		w.scheduler.shell.protocols = wire.Speech{Min: 1, Max: 3, Features: []string{"made-up", "other"}}
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
@@ -42,7 +42,7 @@ func TestWhatAnAgentDoesNotNameIsNotAgreedOn(t *testing.T) {
 			{nil, 1, false},
 		} {
 			a := w.speaking(specs[i], 1, tt.protocol, tt.features...)
-			known := w.scheduler.streams.byKey[a.key].agent.agreed
+			known := w.scheduler.shell.streams.byKey[a.key].agent.agreed
 			if known.Protocol != tt.protocol || known.Has("made-up") != tt.madeUp || known.Has("other") || known.Has("of a later release") {
 				t.Errorf("with an agent that speaks %d and %q it speaks %+v", tt.protocol, tt.features, known)
 			}
@@ -58,7 +58,7 @@ func TestWhatAnAgentDoesNotNameIsNotAgreedOn(t *testing.T) {
 
 func TestAnAgentThatSpeaksNoProtocolOfThisReleaseIsToldToGo(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
-		w.scheduler.protocols = wire.Speech{Min: 2, Max: 3}
+		w.scheduler.shell.protocols = wire.Speech{Min: 2, Max: 3}
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		old := w.speaking(w.started(fn, 1)[0], 1, 1)
@@ -76,7 +76,7 @@ func TestAnAgentThatSpeaksNoProtocolOfThisReleaseIsToldToGo(t *testing.T) {
 
 func TestAnUnsupportedAgentThatConnectsAgainIsCountedOnce(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
-		w.scheduler.protocols = wire.Speech{Min: 2, Max: 3}
+		w.scheduler.shell.protocols = wire.Speech{Min: 2, Max: 3}
 		w.runtime.deaf = true
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
@@ -94,7 +94,7 @@ func TestAnUnsupportedAgentThatConnectsAgainIsCountedOnce(t *testing.T) {
 
 func TestAnUnsupportedSpareAgentIsCountedOnce(t *testing.T) {
 	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
-		w.scheduler.protocols = wire.Speech{Min: 2, Max: 3}
+		w.scheduler.shell.protocols = wire.Speech{Min: 2, Max: 3}
 		w.runtime.deaf = true
 		spec := w.started(poolFunction(rt), 1)[0]
 		for range 2 {
@@ -110,7 +110,7 @@ func TestAnUnsupportedSpareAgentIsCountedOnce(t *testing.T) {
 
 func TestOutdatedAgentsAreReplacedOneAtATime(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
-		w.scheduler.protocols, w.scheduler.oldestKept = wire.Speech{Min: 1, Max: 2}, 2
+		w.scheduler.shell.protocols, w.scheduler.shell.oldestKept = wire.Speech{Min: 1, Max: 2}, 2
 		fn := w.put("f", minInstances(3))
 		w.ticks(1)
 		var old []*agent

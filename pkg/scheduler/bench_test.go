@@ -35,7 +35,7 @@ func (w *harness) register(functions []*v1alpha1.Function) {
 	for _, fn := range functions {
 		w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	}
-	w.scheduler.tick()
+	w.scheduler.ticker.tick()
 }
 
 func heapBytes() uint64 {
@@ -59,14 +59,14 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 		for n, fn := range functions {
 			use(w, fn, n)
 		}
-		w.scheduler.tick()
+		w.scheduler.ticker.tick()
 		perFunction := float64(heapBytes()-before) / idleFunctions
-		if n := len(w.scheduler.units.active); n != 0 {
+		if n := len(w.scheduler.shell.units.active); n != 0 {
 			b.Fatalf("%d functions are active", n)
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			w.scheduler.tick()
+			w.scheduler.ticker.tick()
 		}
 		b.ReportMetric(perFunction, "B/function")
 		runtime.KeepAlive(functions)
@@ -86,7 +86,7 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 	})
 	b.Run("having learnt", func(b *testing.B) {
 		measure(b, func(w *harness, fn *v1alpha1.Function, _ int) {
-			f := w.scheduler.lookup(string(fn.UID))
+			f := w.scheduler.shell.lookup(string(fn.UID))
 			w.scheduler.calledEvery(f, 20, func(i int) time.Duration { return time.Duration(i) * 13 * time.Minute })
 		}, learning)
 	})
@@ -94,19 +94,19 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 
 // useOnce lets a function be called once by an instance that stays.
 func useOnce(b testing.TB, w *harness, fn *v1alpha1.Function, n int) {
-	f := w.scheduler.lookup(string(fn.UID))
+	f := w.scheduler.shell.lookup(string(fn.UID))
 	id := idOf(n)
-	w.scheduler.offer(&offerStream{gateway: "g:1"}, &agentwire.Ticket{
+	w.scheduler.offers.offer(&offerStream{gateway: "g:1"}, &agentwire.Ticket{
 		InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour),
 	})
-	w.scheduler.pauses = core.PauseDetector{} // a slow machine did not stand still
-	w.scheduler.runNow(f)
+	w.scheduler.ticker.pauses = core.PauseDetector{} // a slow machine did not stand still
+	w.scheduler.ticker.runNow(f)
 	in := w.instances.Instances(f.uid)[0]
 	w.scheduler.joinDeaf(f, in.CID)
 	w.instances.Connect(in.Key)
 	w.instances.Pulled(in.Key)
 	for _, done := range [][]core.Done{nil, {{ID: id, Execution: time.Millisecond}}} {
-		if refused, is := stepFor[core.PullRefused](w.scheduler.host, f, &core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
+		if refused, is := stepFor[core.PullRefused](w.scheduler.shell, f, &core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
 			b.Fatal(refused.Why)
 		}
 	}
@@ -124,16 +124,16 @@ func (r *fakeRuntime) forget() {
 func BenchmarkDecision(b *testing.B) {
 	w, functions := benchHarness(b, 1)
 	w.register(functions)
-	f := w.scheduler.lookup(string(functions[0].UID))
+	f := w.scheduler.shell.lookup(string(functions[0].UID))
 	stream := &offerStream{gateway: "g:1"}
 	for n := range 100 {
 		id := idOf(n)
-		w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
+		w.scheduler.offers.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
 	}
-	w.scheduler.runNow(f)
+	w.scheduler.ticker.runNow(f)
 	b.ReportAllocs()
 	for b.Loop() {
-		w.scheduler.runNow(f)
+		w.scheduler.ticker.runNow(f)
 	}
 }
 
@@ -151,10 +151,10 @@ func BenchmarkCreationDecision(b *testing.B) {
 		b.StopTimer()
 		for n, fn := range functions {
 			id := idOf(n)
-			w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
+			w.scheduler.offers.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
 		}
 		b.StartTimer()
-		w.scheduler.tick()
+		w.scheduler.ticker.tick()
 		b.StopTimer()
 		w.dispose(b, functions)
 		b.StartTimer()
@@ -167,7 +167,7 @@ func BenchmarkCreationDecision(b *testing.B) {
 // dispose makes functions as they were before their first calls.
 func (w *harness) dispose(b *testing.B, functions []*v1alpha1.Function) {
 	for n, fn := range functions {
-		w.scheduler.lookup(string(fn.UID)).cancelled(w.scheduler, idOf(n))
+		w.scheduler.shell.lookup(string(fn.UID)).cancelled(w.scheduler, idOf(n))
 		instances := w.instances.Instances(string(fn.UID))
 		if len(instances) != 1 {
 			b.Fatalf("%d instances of %s were launched, want 1", len(instances), fn.Name)
@@ -178,7 +178,7 @@ func (w *harness) dispose(b *testing.B, functions []*v1alpha1.Function) {
 		}
 	}
 	w.runtime.forget()
-	w.scheduler.tick()
+	w.scheduler.ticker.tick()
 }
 
 // BenchmarkTickOfFullNodes is one tick with 1,000 functions whose calls wait and find no
@@ -203,20 +203,20 @@ func BenchmarkTickOfFullNodes(b *testing.B) {
 		for n, fn := range others {
 			useOnce(b, w, fn, functions+n)
 			if n%1000 == 999 {
-				w.scheduler.tick()
+				w.scheduler.ticker.tick()
 			}
 		}
 		w.runtime.forget()
 		w.offerOneOfEach(functions)
-		w.scheduler.tick()
+		w.scheduler.ticker.tick()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		b.ReportAllocs()
 		for b.Loop() {
-			w.scheduler.tick()
+			w.scheduler.ticker.tick()
 		}
 		runtime.ReadMemStats(&after)
-		if n := len(w.scheduler.units.active); n < functions {
+		if n := len(w.scheduler.shell.units.active); n < functions {
 			b.Fatalf("%d functions are active, want %d", n, functions)
 		}
 		b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/tick")
@@ -237,7 +237,7 @@ func (w *harness) offerOneOfEach(functions int) {
 	stream := &offerStream{gateway: "g:1"}
 	for n, fn := range list {
 		id := idOf(n)
-		w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
+		w.scheduler.offers.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
 	}
 }
 
@@ -249,13 +249,13 @@ func BenchmarkTickOfBusyNodes(b *testing.B) {
 	config.node, config.nodes, config.CreateRate, config.NoRoomPatience = 50, nodes, 0, time.Hour
 	w := newHarness(b, config)
 	for _, n := range w.instances.Nodes() {
-		w.scheduler.busyNodes.hear(n.Name, true)
+		w.scheduler.shell.busyNodes.hear(n.Name, true)
 	}
 	w.offerOneOfEach(functions)
-	w.scheduler.tick()
+	w.scheduler.ticker.tick()
 	b.ReportAllocs()
 	for b.Loop() {
-		w.scheduler.tick()
+		w.scheduler.ticker.tick()
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/tick")
 }

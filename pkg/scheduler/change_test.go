@@ -25,7 +25,7 @@ func TestARevisionThatIsNotInUseDrainsItsInstances(t *testing.T) {
 		a := w.ready(w.started(fn, 1)[0])
 		g.offer(fn, 1)
 		a.expect("ticket 0001 at g:1")
-		w.after(w.scheduler.config.ClaimGrace)
+		w.after(w.scheduler.shell.config.ClaimGrace)
 
 		fn = w.put("f", minInstances(1), revision(2))
 		a.expect("retire: " + reasonUnused)
@@ -57,7 +57,7 @@ func retireWithManyCalls(t *testing.T, goodbye bool) {
 		}
 		a := w.ready(w.started(fn, 1)[0])
 		a.heard()
-		w.after(w.scheduler.config.ClaimGrace)
+		w.after(w.scheduler.shell.config.ClaimGrace)
 		fn = w.put("f", concurrency(50), revision(2))
 		if goodbye {
 			a.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
@@ -89,7 +89,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 2)
-		a, f := w.ready(specs[0]), w.scheduler.lookup(string(fn.UID))
+		a, f := w.ready(specs[0]), w.scheduler.shell.lookup(string(fn.UID))
 		g.offer(fn, 1, 2)
 		a.expect("ticket 0001 at g:1")
 
@@ -107,10 +107,10 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		w.expectCounts(fn, provisioner.Counts{})
 		w.ticks(3)
 		w.started(fn, 0)
-		if len(w.scheduler.all())+len(w.scheduler.units.active) != 0 {
+		if len(w.scheduler.shell.all())+len(w.scheduler.shell.units.active) != 0 {
 			t.Error("the function is still known")
 		}
-		w.scheduler.step(f, core.Ended{}) // a stream that was slow
+		w.scheduler.shell.step(f, core.Ended{}) // a stream that was slow
 		if families := w.scrape("function"); len(families) != 0 {
 			t.Errorf("series are left: %v", families)
 		}
@@ -121,11 +121,11 @@ func TestFunctionThatIsTriggeredAndDeletedGetsNoInstance(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		w.ownership.own(false) // so that it gets no instance before
 		fn := w.put("f", minInstances(1))
-		f := w.scheduler.lookup(string(fn.UID))
+		f := w.scheduler.shell.lookup(string(fn.UID))
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
 		w.ownership.own(true)
-		w.scheduler.triggers <- f
+		w.scheduler.shell.triggers <- f
 		w.ticks(2)
 		w.started(fn, 0)
 	})
@@ -175,7 +175,7 @@ func (brokenCatalog) Watch(context.Context, func(catalog.Event)) error {
 func TestRunEndsWhenTheCatalogCannotBeFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, defaults())
-		w.scheduler.deps.Catalog = brokenCatalog{}
+		w.scheduler.shell.deps.Catalog = brokenCatalog{}
 		if err := w.scheduler.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 			t.Errorf("Run returned %v", err)
 		}

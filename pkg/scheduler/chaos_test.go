@@ -251,10 +251,10 @@ func (c *chaos) offerAgain() {
 // expectNobodyIsAsleep expects that ticks look at every function that waits for
 // something, as soon as its slot is known to be owned.
 func (c *chaos) expectNobodyIsAsleep() {
-	for _, f := range c.scheduler.all() {
+	for _, f := range c.scheduler.shell.all() {
 		counts, waiting := c.instances.Observe(f.uid).Counts, f.waitingTickets()
 		tooFew := f.served() && counts.Created+counts.Creating < int(f.fn().Spec.Scaling.MinInstances)
-		if !c.scheduler.units.isActive(f) && (waiting > 0 || tooFew) {
+		if !c.scheduler.shell.units.isActive(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}
 	}
@@ -281,14 +281,14 @@ func (c *chaos) expectNobodyIsStarved() {
 	node := c.node()
 	for i, fn := range c.specs {
 		uid := string(fn.UID)
-		f := c.scheduler.lookup(uid)
-		counts, totals := c.instances.Observe(uid).Counts, c.scheduler.Totals(uid)
+		f := c.scheduler.shell.lookup(uid)
+		counts, totals := c.instances.Observe(uid).Counts, c.scheduler.reporter.Totals(uid)
 		failing := c.instances.Observe(uid).Failing
 		room := c.instances.Requests(fn).Plus(node.Requested).MilliCPU <= node.Allocatable.MilliCPU
 		needs := owned && room && !failing && f != nil && f.waitingTickets() > 0 && counts.Created+counts.Creating == 0
 		if last := c.needy[i]; !needs || last.uid != uid || last.launched != totals.Launched {
 			c.needy[i] = need{uid: uid, since: time.Now(), launched: totals.Launched}
-		} else if starved := time.Since(last.since); starved > 2*c.scheduler.config.Tick {
+		} else if starved := time.Since(last.since); starved > 2*c.scheduler.shell.config.Tick {
 			c.t.Fatalf("%s has calls, no instance, and room for one, since %v", uid, starved)
 		}
 	}
@@ -308,8 +308,8 @@ func (c *chaos) finish() {
 	}
 	synctest.Wait()
 	s := c.scheduler
-	if n := len(s.all()) + len(s.units.active) + len(s.gateways.byGateway); n != 0 {
-		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.units.active), len(s.gateways.byGateway))
+	if n := len(s.shell.all()) + len(s.shell.units.active) + len(s.shell.gateways.byGateway); n != 0 {
+		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.shell.all()), len(s.shell.units.active), len(s.shell.gateways.byGateway))
 	}
 	if left := c.node().Requested; left.MilliCPU != 0 {
 		c.t.Errorf("%+v is still requested", left)

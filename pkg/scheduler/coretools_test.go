@@ -13,20 +13,20 @@ func (f *unit) waitingTickets() int { return f.view(time.Now()).Waiting }
 
 // observed lets a function learn from an execution.
 func (s *Scheduler) observed(f *unit, execution time.Duration) {
-	s.step(f, &core.Pulled{CID: "nobody", Done: []core.Done{{Execution: execution}}})
+	s.shell.step(f, &core.Pulled{CID: "nobody", Done: []core.Done{{Execution: execution}}})
 }
 
 // learnStart lets a function learn from a start.
 func (s *Scheduler) learnStart(f *unit, took time.Duration) {
 	fn := f.fn()
-	s.starts.observe(kindOf(fn), min(took, fn.Spec.Template.StartupTimeout.Duration))
-	s.step(f, core.Started{Took: took})
+	s.shell.starts.observe(kindOf(fn), min(took, fn.Spec.Template.StartupTimeout.Duration))
+	s.shell.step(f, core.Started{Took: took})
 }
 
 // meanStart is how long an instance of a function is believed to take to start.
 func (s *Scheduler) meanStart(f *unit) time.Duration {
-	s.syncOwnership(f)
-	d, _ := stepFor[*core.Decided](s.host, f, &core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.fn()))}})
+	s.shell.syncOwnership(f)
+	d, _ := stepFor[*core.Decided](s.shell, f, &core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.shell.starts.mean(kindOf(f.fn()))}})
 	return d.Snapshot.MeanStart
 }
 
@@ -35,7 +35,7 @@ func (s *Scheduler) meanStart(f *unit) time.Duration {
 func (s *Scheduler) calledEvery(f *unit, n int, idle func(i int) time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := s.deps.Now()
+	at := s.shell.deps.Now()
 	for i := range n {
 		at = at.Add(-idle(i))
 	}
@@ -43,12 +43,12 @@ func (s *Scheduler) calledEvery(f *unit, n int, idle func(i int) time.Duration) 
 		id := invocation.ID{15: byte(i), 14: 0xff}
 		f.core.Step(at, &core.Offered{Ticket: invocation.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
 		f.core.Step(at, &core.CallCancelled{ID: id})
-		s.units.activate(f) // since nothing was carried out
+		s.shell.units.activate(f) // since nothing was carried out
 		if i < n {
 			at = at.Add(idle(i))
 		}
 	}
-	s.markDirty(f)
+	s.shell.markDirty(f)
 }
 
 // deaf is a stream of an instance that hears nothing, not even its end.
@@ -61,14 +61,14 @@ func (s *Scheduler) joinDeaf(f *unit, cid invocation.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := &pullStream{unit: f}
-	p.prepare(s.host, keyOf(f.uid, cid), agentInfo{}, deaf{}, 0)
+	p.prepare(s.shell, keyOf(f.uid, cid), agentInfo{}, deaf{}, 0)
 	f.setStream(cid, p)
-	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
+	s.shell.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 
 // refuseWaiting empties a queue.
 func (s *Scheduler) refuseWaiting(f *unit) {
-	s.step(f, core.NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
+	s.shell.step(f, core.NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}})
 }
 
 // unwanted is a decision to cancel instances.
@@ -76,4 +76,6 @@ func unwanted(n int, why autoscaler.Reason) *core.Decided {
 	return &core.Decided{Decision: autoscaler.Decision{Cancel: n, Why: why}}
 }
 
-func (f *unit) cancelled(s *Scheduler, id invocation.ID) { s.step(f, &core.CallCancelled{ID: id}) }
+func (f *unit) cancelled(s *Scheduler, id invocation.ID) {
+	s.shell.step(f, &core.CallCancelled{ID: id})
+}

@@ -22,15 +22,15 @@ func newDecisionLog() *decisionLog {
 // addEntry adds a decision and its outcome.
 func (d *decisionLog) addEntry(s *ticker, c *evaluation) {
 	e := decisionlog.Entry{
-		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,
+		At: s.shell.deps.Now(), Params: s.shell.params(), Snapshot: c.Snapshot, Decision: c.Decision,
 		Outcome: decisionlog.Outcome{
 			Wanted:     c.Wanted(),
 			Cancelled:  len(c.cancelled),
 			Floor:      c.floor(),
-			Placed:     decisionlog.Place(s.nodesOf(c.launched.Keys)),
+			Placed:     decisionlog.Place(s.shell.nodesOf(c.launched.Keys)),
 			NoRoom:     c.launched.NoRoom,
 			HeldBack:   s.heldBack(c),
-			MakingRoom: s.placer.planner.Reserved(c.unit.uid) > 0,
+			MakingRoom: s.pools.placer.planner.Reserved(c.unit.uid) > 0,
 		},
 	}
 	d.mu.Lock()
@@ -57,7 +57,7 @@ func (c *evaluation) floor() decisionlog.Floor {
 }
 
 // nodesOf are the nodes on which instances of one function were launched.
-func (s *host) nodesOf(keys []provisioner.Key) []string {
+func (s *shell) nodesOf(keys []provisioner.Key) []string {
 	if len(keys) == 0 {
 		return nil
 	}

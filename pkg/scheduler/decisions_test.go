@@ -24,7 +24,7 @@ import (
 func (w *harness) account() decisionlog.Report {
 	w.t.Helper()
 	synctest.Wait()
-	a, known := w.scheduler.Report(invocation.FunctionKey{Namespace: "ns", Name: "f"})
+	a, known := w.scheduler.reporter.Report(invocation.FunctionKey{Namespace: "ns", Name: "f"})
 	if !known {
 		w.t.Fatal("nothing is known of the function")
 	}
@@ -66,7 +66,7 @@ func TestWhatWasDecidedIsToldWithWhatBecameOfIt(t *testing.T) {
 			"+2 of 4 instances (BurstBeforeFirst): |5 waiting|1 starting|→ node n (2); 2 not placed: 1 node: 1 short of CPU (an instance requests 100m, a node has at most 0m free)",
 			"+0 of 2 instances (BurstBeforeFirst): |2 not placed: 1 node: 1 short of CPU",
 		)
-		if last, _ := a.Last(); last.Times != 2 || last.Until.Sub(last.At) != w.scheduler.config.Tick || last.At.Before(began) {
+		if last, _ := a.Last(); last.Times != 2 || last.Until.Sub(last.At) != w.scheduler.shell.config.Tick || last.At.Before(began) {
 			t.Errorf("the last was decided %d times from %v until %v", last.Times, last.At, last.Until)
 		}
 		if a.Calls != 5 || a.Instances != 0 || a.Problem != "" {
@@ -85,7 +85,7 @@ func TestA10FunctionsThatCannotRunAreToldForAsLongAsThatIsSo(t *testing.T) {
 		time.Sleep(10 * latestAge)
 		synctest.Wait()
 		want := []decisionlog.Broken{{Namespace: "ns", Name: "f", Revision: fn.Revision(), Reason: v1alpha1.ReasonStartFailed}}
-		if got := w.scheduler.Latest(); !slices.Equal(got.Broken, want) || len(got.Functions) != 0 {
+		if got := w.scheduler.reporter.Latest(); !slices.Equal(got.Broken, want) || len(got.Functions) != 0 {
 			t.Errorf("long after its last decision is told: %+v", got)
 		}
 	})
@@ -180,7 +180,7 @@ func TestADeletedFunctionsDecisionsAreForgotten(t *testing.T) {
 		if n := len(w.scheduler.reporter.decisions.last(string(fn.UID), 10)); n != 0 {
 			t.Errorf("%d decisions are kept", n)
 		}
-		if _, known := w.scheduler.Report(fn.Key()); known {
+		if _, known := w.scheduler.reporter.Report(fn.Key()); known {
 			t.Error("it is still told of")
 		}
 	})
@@ -212,7 +212,7 @@ func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
 func TestCancelledLaunchesAreReported(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		c := &evaluation{
-			unit:      w.scheduler.lookup(string(w.put("f").UID)),
+			unit:      w.scheduler.shell.lookup(string(w.put("f").UID)),
 			Decided:   unwanted(2, autoscaler.ReasonSurplus),
 			cancelled: []provisioner.Key{{CID: "1"}, {CID: "2"}},
 		}
@@ -226,7 +226,7 @@ func TestTheLastDecisionsOnAllFunctionsAreTold(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
 		told := func() (names []string) {
 			synctest.Wait()
-			latest := w.scheduler.Latest()
+			latest := w.scheduler.reporter.Latest()
 			if latest.Scheduler != "self" || latest.Functions == nil || latest.More != 0 {
 				t.Errorf("told: %+v", latest)
 			}
@@ -268,7 +268,7 @@ func TestALaunchIsReportedForAMinute(t *testing.T) {
 		fn, g := w.put("f", maxInstances(1)), w.gateway("g:1")
 		launched := func() int {
 			synctest.Wait()
-			latest := w.scheduler.Latest()
+			latest := w.scheduler.reporter.Latest()
 			if len(latest.Functions) != 1 || len(latest.Functions[0].Decisions) != 1 {
 				t.Fatalf("told: %+v", latest)
 			}

@@ -19,7 +19,7 @@ func ofRuntime(name v1alpha1.RuntimeName) func(*v1alpha1.Function) {
 }
 
 func (w *harness) meanStart(fn *v1alpha1.Function) time.Duration {
-	return w.scheduler.meanStart(w.scheduler.lookup(string(fn.UID)))
+	return w.scheduler.meanStart(w.scheduler.shell.lookup(string(fn.UID)))
 }
 
 func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
@@ -41,7 +41,7 @@ func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
 				t.Errorf("%s: %v, want %v", fn.Name, got, want)
 			}
 		}
-		w.scheduler.learnStart(w.scheduler.lookup(string(sibling.UID)), time.Hour)
+		w.scheduler.learnStart(w.scheduler.shell.lookup(string(sibling.UID)), time.Hour)
 		if got := w.meanStart(sibling); got != 10*time.Second {
 			t.Errorf("a start beyond the timeout counts for %v", got)
 		}
@@ -50,14 +50,14 @@ func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
 
 func TestWhatWasLearntBeforeIsASeed(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
-		w.scheduler.deps.Estimates = fixedEstimates{Execution: time.Hour, Start: 4 * time.Second}
+		w.scheduler.shell.deps.Estimates = fixedEstimates{Execution: time.Hour, Start: 4 * time.Second}
 		fn := w.put("f", ofRuntime("python3.13"), minInstances(1))
 		w.ticks(1)
-		f := w.scheduler.lookup(string(fn.UID))
+		f := w.scheduler.shell.lookup(string(fn.UID))
 		if got, want := f.means(), (estimate.Means{Execution: time.Minute, Start: 4 * time.Second}); got != want {
 			t.Errorf("recalled %v, want %v: a status may say anything", got, want)
 		}
-		w.scheduler.deps.Estimates = nil
+		w.scheduler.shell.deps.Estimates = nil
 		if got := w.meanStart(w.put("sibling", ofRuntime("python3.13"))); got != 4*time.Second {
 			t.Errorf("a sibling starts in %v", got)
 		}
@@ -73,18 +73,18 @@ func TestWhatWasLearntBeforeIsASeed(t *testing.T) {
 
 func TestWhatAnotherSchedulerLearnsIsRecalled(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
-		w.scheduler.deps.Estimates = fixedEstimates{Execution: time.Second}
+		w.scheduler.shell.deps.Estimates = fixedEstimates{Execution: time.Second}
 		fn := w.put("f")
 		w.ticks(1)
-		f := w.scheduler.lookup(string(fn.UID))
+		f := w.scheduler.shell.lookup(string(fn.UID))
 		w.scheduler.observed(f, 3*time.Second)
-		w.scheduler.deps.Estimates = fixedEstimates{Execution: 5 * time.Second}
+		w.scheduler.shell.deps.Estimates = fixedEstimates{Execution: 5 * time.Second}
 		w.ownership.lose("other:1")
 		w.after(core.AuditEvery)
 		if got := f.means(); got != (estimate.Means{}) {
 			t.Errorf("it remembers %v while another one serves it", got)
 		}
-		if estimates := w.scheduler.Estimates(); len(estimates) != 0 {
+		if estimates := w.scheduler.reporter.Estimates(); len(estimates) != 0 {
 			t.Errorf("it tells what it learnt of what another one serves: %+v", estimates)
 		}
 		w.ownership.own(true)
@@ -92,7 +92,7 @@ func TestWhatAnotherSchedulerLearnsIsRecalled(t *testing.T) {
 		if got := f.means().Execution; got != 5*time.Second {
 			t.Errorf("it recalls %v", got)
 		}
-		if estimates := w.scheduler.Estimates(); len(estimates) != 1 || estimates[0].UID != "uid-f" || estimates[0].Function != "uid-f" || estimates[0].Execution != 5*time.Second {
+		if estimates := w.scheduler.reporter.Estimates(); len(estimates) != 1 || estimates[0].UID != "uid-f" || estimates[0].Function != "uid-f" || estimates[0].Execution != 5*time.Second {
 			t.Errorf("learnt %+v", estimates)
 		}
 	})

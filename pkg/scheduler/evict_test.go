@@ -114,7 +114,7 @@ func TestWhoIsNotEvicted(t *testing.T) {
 func missACall(w *harness, _ *agent, fn *v1alpha1.Function) {
 	g := w.gateway("g:2")
 	g.offer(fn, 1)
-	w.after(w.scheduler.config.ClaimGrace)
+	w.after(w.scheduler.shell.config.ClaimGrace)
 	g.offer(fn, 1)
 	g.cancel(fn, 1)
 	w.after(time.Hour)
@@ -130,7 +130,7 @@ func TestIdleForTooShortIsEvictedAsSoonAsItIsLongEnough(t *testing.T) {
 		a.pull(1, doneWith(1, time.Millisecond))
 		a.heard()
 		g.offer(w.put("f"), 10)
-		w.after(w.scheduler.config.EvictAfter - time.Millisecond)
+		w.after(w.scheduler.shell.config.EvictAfter - time.Millisecond)
 		a.expect()
 		w.ticks(1)
 		a.expect("retire: made room for ns/f")

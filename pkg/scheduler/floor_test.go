@@ -29,10 +29,10 @@ func TestAWindowRaisesTheLeastWhileItIsOpen(t *testing.T) {
 		fn := w.put("f", window("0 8 * * *", 1, 2))
 		w.after(8*time.Hour - time.Second)
 		w.started(fn, 0)
-		if w.scheduler.units.isActive(w.scheduler.lookup(string(fn.UID))) {
+		if w.scheduler.shell.units.isActive(w.scheduler.shell.lookup(string(fn.UID))) {
 			t.Error("it is awake hours before")
 		}
-		w.after(time.Second + w.scheduler.config.Tick)
+		w.after(time.Second + w.scheduler.shell.config.Tick)
 		specs := w.started(fn, 2)
 		a, b := w.ready(specs[0]), w.ready(specs[1])
 		w.after(30 * time.Minute)

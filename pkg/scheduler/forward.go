@@ -33,19 +33,19 @@ const (
 // forwards are the streams that forward one gateway's tickets. Only the goroutine that serves
 // the gateway uses them, and it never waits for one.
 type forwards struct {
-	scheduler *host
-	from      *offerStream
-	owners    map[string]*ownerStream // by address
-	pending   map[string]*controlwire.OfferRequest
-	running   sync.WaitGroup
+	shell   *shell
+	from    *offerStream
+	owners  map[string]*ownerStream // by address
+	pending map[string]*controlwire.OfferRequest
+	running sync.WaitGroup
 }
 
 // ownerStream forwards tickets to one owner.
 type ownerStream struct {
-	scheduler *host
-	from      *offerStream
-	addr      string
-	requests  chan *controlwire.OfferRequest
+	shell    *shell
+	from     *offerStream
+	addr     string
+	requests chan *controlwire.OfferRequest
 	// end ends it, and used is when it last got a message. Only forwards uses them.
 	end  func()
 	used time.Time
@@ -56,9 +56,9 @@ type ownerStream struct {
 	reading   sync.WaitGroup // for the stream's end
 }
 
-func newForwards(s *host, from *offerStream) *forwards {
+func newForwards(s *shell, from *offerStream) *forwards {
 	return &forwards{
-		scheduler: s, from: from,
+		shell: s, from: from,
 		owners: make(map[string]*ownerStream), pending: make(map[string]*controlwire.OfferRequest),
 	}
 }
@@ -94,12 +94,12 @@ func (f *forwards) ownerAt(ctx context.Context, addr string) *ownerStream {
 	if owner == nil {
 		ctx, end := context.WithCancel(ctx)
 		owner = &ownerStream{
-			scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *controlwire.OfferRequest, forwardBuffer), end: end,
+			shell: f.shell, from: f.from, addr: addr, requests: make(chan *controlwire.OfferRequest, forwardBuffer), end: end,
 		}
 		f.owners[addr] = owner
 		f.running.Go(func() { owner.run(ctx) })
 	}
-	owner.used = f.scheduler.deps.Now()
+	owner.used = f.shell.deps.Now()
 	return owner
 }
 
@@ -107,7 +107,7 @@ func (f *forwards) ownerAt(ctx context.Context, addr string) *ownerStream {
 // months, and each restart of another scheduler brings an address of its own.
 func (f *forwards) endUnused() {
 	for addr, owner := range f.owners {
-		if f.scheduler.deps.Now().Sub(owner.used) >= unusedForward {
+		if f.shell.deps.Now().Sub(owner.used) >= unusedForward {
 			owner.end()
 			delete(f.owners, addr)
 		}
@@ -139,7 +139,7 @@ var (
 )
 
 func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.OfferRequest) error {
-	now := f.scheduler.deps.Now
+	now := f.shell.deps.Now
 	if f.stream == nil && now().Before(f.notBefore) {
 		return errBackingOff
 	}
@@ -155,7 +155,7 @@ func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.O
 		if fresh || now().Sub(begun) >= forwardWithin {
 			f.notBefore = now().Add(forwardPause) // it did not just hang up
 		}
-		f.scheduler.deps.Log.Warn("cannot forward tickets to the owner", "gateway", f.from.gateway, "owner", f.addr, "err", err)
+		f.shell.deps.Log.Warn("cannot forward tickets to the owner", "gateway", f.from.gateway, "owner", f.addr, "err", err)
 	}
 	return err
 }
@@ -174,7 +174,7 @@ func (f *ownerStream) connect(ctx context.Context) error {
 	if f.stream != nil {
 		return nil
 	}
-	conn, err := health.Dial(f.addr, f.scheduler.deps.Schedulers)
+	conn, err := health.Dial(f.addr, f.shell.deps.Schedulers)
 	if err != nil {
 		return err
 	}

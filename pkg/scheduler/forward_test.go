@@ -30,14 +30,14 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 		w := newHarness(t, defaults())
 		o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
 		ctx, hangUp := context.WithCancel(t.Context())
-		f := newForwards(w.scheduler.host, o)
+		f := newForwards(w.scheduler.shell, o)
 		defer func() {
 			hangUp()
 			f.waitEnded()
 		}()
 		stream := stuck{hungUp: make(chan struct{})}
 		owner := &ownerStream{
-			scheduler: w.scheduler.host, from: o, addr: "other:1", requests: make(chan *controlwire.OfferRequest, forwardBuffer),
+			shell: w.scheduler.shell, from: o, addr: "other:1", requests: make(chan *controlwire.OfferRequest, forwardBuffer),
 			stream: stream, hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
 		}
 		f.owners["other:1"] = owner
@@ -64,7 +64,7 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	w := newHarness(t, defaults())
 	o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
-	f := newForwards(w.scheduler.host, o)
+	f := newForwards(w.scheduler.shell, o)
 	f.owners["other:1"] = &ownerStream{from: o, requests: make(chan *controlwire.OfferRequest)}
 	id := idOf(1)
 	f.to("other:1").Offers = []*agentwire.Ticket{{InvocationId: id[:]}}
@@ -78,7 +78,7 @@ func TestAnUnusedStreamToAnOwnerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, defaults())
 		o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
-		f := newForwards(w.scheduler.host, o)
+		f := newForwards(w.scheduler.shell, o)
 		ctx, hangUp := context.WithCancel(t.Context())
 		defer hangUp()
 		begun := make(map[string]*ownerStream)

@@ -133,7 +133,7 @@ func TestAllAreAnsweredWhileRoomKeepsComingFree(t *testing.T) {
 // as nothing has moved, however long it has waited.
 func TestCallsAreRefusedOnceNothingHasMoved(t *testing.T) {
 	inHarness(t, fullNode(2), func(w *harness) {
-		g, patience := w.gateway("g:1"), w.scheduler.config.NoRoomPatience
+		g, patience := w.gateway("g:1"), w.scheduler.shell.config.NoRoomPatience
 		short, long := w.put("short"), w.put("long")
 		g.offer(short, 1)
 		g.offer(long, 2)
@@ -161,7 +161,7 @@ func TestCallsAreRefusedOnceNothingHasMoved(t *testing.T) {
 		w.after(2 * patience)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED) // it is on its way
 		w.ready(starting).expect("ticket 0003 at g:1")
-		w.after(patience - 2*w.scheduler.config.Tick)
+		w.after(patience - 2*w.scheduler.shell.config.Tick)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.ticks(5)
 		g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 4)

@@ -41,7 +41,7 @@ func FuzzPull(f *testing.F) {
 				data = data[1+n:]
 			}
 			w.after(time.Second)
-			if mean := w.scheduler.lookup(string(fn.UID)).means().Execution; mean < 0 || mean > fn.Spec.Template.Timeout.Duration {
+			if mean := w.scheduler.shell.lookup(string(fn.UID)).means().Execution; mean < 0 || mean > fn.Spec.Template.Timeout.Duration {
 				t.Errorf("the mean is %v", mean)
 			}
 			liar.cut()

@@ -17,7 +17,7 @@ func TestH3AForwardedStreamThatEndsLeavesTheRegistration(t *testing.T) {
 		passing.hangUp()
 		synctest.Wait()
 		g.offer(fn, 1)
-		w.after(w.scheduler.config.NoRoomPatience + w.scheduler.config.Tick)
+		w.after(w.scheduler.shell.config.NoRoomPatience + w.scheduler.shell.config.Tick)
 		g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 1)
 	})
 }

@@ -169,7 +169,7 @@ func newHarness(t testing.TB, config harnessConfig) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.scheduler.Serving(true)
+	w.scheduler.shell.slots.Serving(true)
 	return w
 }
 
@@ -294,7 +294,7 @@ func (w *harness) after(d time.Duration) {
 }
 
 // ticks lets so many ticks pass.
-func (w *harness) ticks(n int) { w.after(time.Duration(n) * w.scheduler.config.Tick) }
+func (w *harness) ticks(n int) { w.after(time.Duration(n) * w.scheduler.shell.config.Tick) }
 
 func (w *harness) expectLog(parts ...string) {
 	w.t.Helper()
@@ -605,5 +605,5 @@ func idOf(n int) invocation.ID { return invocation.ID([]byte(fmt.Sprintf("%016d"
 
 // waiting is how many calls of a function wait.
 func (w *harness) waiting(fn *v1alpha1.Function) int {
-	return w.scheduler.lookup(string(fn.UID)).view(time.Now()).Waiting
+	return w.scheduler.shell.lookup(string(fn.UID)).view(time.Now()).Waiting
 }

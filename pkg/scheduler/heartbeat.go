@@ -16,20 +16,20 @@ import (
 
 // Heartbeat answers heartbeats until the stream ends.
 func (s *Scheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.HeartbeatRequest, controlwire.HeartbeatReply]) error {
-	trusted := s.deps.IsScheduler == nil || s.deps.IsScheduler(stream.Context())
+	trusted := s.shell.deps.IsScheduler == nil || s.shell.deps.IsScheduler(stream.Context())
 	for first := true; ; first = false {
 		request, err := stream.Recv()
 		if err != nil {
 			return nil
 		}
-		reply := &controlwire.HeartbeatReply{Number: request.GetNumber(), Serving: s.isServing()}
+		reply := &controlwire.HeartbeatReply{Number: request.GetNumber(), Serving: s.shell.slots.isServing()}
 		if first {
-			if reply.Welcome, err = s.answerHello(request.GetHello()); err != nil {
+			if reply.Welcome, err = s.shell.answerHello(request.GetHello()); err != nil {
 				return err
 			}
 		}
-		if s.deps.Router != nil {
-			reply.Epoch = s.deps.Router.Map().LastEpoch()
+		if s.shell.deps.Router != nil {
+			reply.Epoch = s.shell.deps.Router.Map().LastEpoch()
 		}
 		if trusted {
 			reply.CapacityFreed = s.receiveRequests(request)
@@ -44,7 +44,7 @@ func (s *Scheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.Heartb
 // made for earlier ones.
 func (s *Scheduler) receiveRequests(request *controlwire.HeartbeatRequest) []*controlwire.CapacityFreed {
 	id, asked := request.GetScheduler(), request.GetCapacityRequests()
-	if id == "" || id == s.config.ID {
+	if id == "" || id == s.shell.config.ID {
 		return nil
 	}
 	lacks := make([]capacity.Shortage, 0, min(len(asked), capacity.MaxShortages))
@@ -54,7 +54,7 @@ func (s *Scheduler) receiveRequests(request *controlwire.HeartbeatRequest) []*co
 		})
 	}
 	var room []*controlwire.CapacityFreed
-	for uid, made := range s.peerRoom.receive(id, lacks, s.deps.Now()) {
+	for uid, made := range s.ticker.peerRoom.receive(id, lacks, s.shell.deps.Now()) {
 		room = append(room, &controlwire.CapacityFreed{FunctionUid: uid, Instances: uint32(made.Instances), Exhausted: made.Exhausted})
 	}
 	return room
@@ -64,7 +64,7 @@ func (s *Scheduler) receiveRequests(request *controlwire.HeartbeatRequest) []*co
 // scheduler. It and CapacityFreed implement health.CapacityExchange.
 func (s *Scheduler) CapacityRequests(to string) []*controlwire.CapacityRequest {
 	var room []*controlwire.CapacityRequest
-	for _, l := range s.peerRoom.requestsTo(to, s.deps.Now()) {
+	for _, l := range s.ticker.peerRoom.requestsTo(to, s.shell.deps.Now()) {
 		room = append(room, &controlwire.CapacityRequest{FunctionUid: l.UID, Instances: uint32(l.Instances), WaitedNs: int64(l.Waited)})
 	}
 	return room
@@ -74,25 +74,25 @@ func (s *Scheduler) CapacityRequests(to string) []*controlwire.CapacityRequest {
 func (s *Scheduler) CapacityFreed(by string, room []*controlwire.CapacityFreed) {
 	made := make(map[capacity.Shape]capacity.Grant, min(len(room), capacity.MaxShortages))
 	for _, m := range room[:min(len(room), capacity.MaxShortages)] {
-		if f := s.lookup(m.GetFunctionUid()); f != nil {
+		if f := s.shell.lookup(m.GetFunctionUid()); f != nil {
 			made[f.spec().shape] = capacity.Grant{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
 		}
 	}
-	s.peerRoom.recordGrants(by, made, s.deps.Now())
+	s.ticker.peerRoom.recordGrants(by, made, s.shell.deps.Now())
 }
 
 var _ health.CapacityExchange = (*Scheduler)(nil)
 
 // Slots returns the owner of each slot.
 func (s *Scheduler) Slots(_ context.Context, request *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
-	if s.deps.Router == nil {
+	if s.shell.deps.Router == nil {
 		return nil, status.Error(codes.Unimplemented, "this scheduler is the only one")
 	}
-	welcome, err := s.answerHello(request.GetHello())
+	welcome, err := s.shell.answerHello(request.GetHello())
 	if err != nil {
 		return nil, err
 	}
-	reply := health.ToWire(s.deps.Router.Map())
+	reply := health.ToWire(s.shell.deps.Router.Map())
 	reply.Welcome = welcome
 	return reply, nil
 }

@@ -15,28 +15,28 @@ import (
 // StartFailed receives the failed start of an instance from the provisioner. If the function
 // has no other instance, not even a starting one, its waiting calls cannot be served.
 func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailure) {
-	if s.spareEnded(key, why) {
+	if s.pools.spareEnded(key, why) {
 		return
 	}
-	f := s.lookup(key.FunctionUID)
+	f := s.shell.lookup(key.FunctionUID)
 	if f == nil {
 		// The failure came after the function was removed.
-		s.deps.Instances.Forget(key.FunctionUID)
+		s.shell.deps.Instances.Forget(key.FunctionUID)
 		return
 	}
-	s.deps.Log.Warn("an instance did not start", "function", f.readOutline().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
-	s.failStart(f, key, why)
+	s.shell.deps.Log.Warn("an instance did not start", "function", f.readOutline().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
+	s.shell.failStart(f, key, why)
 	f.dropInstance(key.CID)
-	now := s.deps.Now()
+	now := s.shell.deps.Now()
 	if !why.FromCluster() {
 		f.recordFailure(why, now)
 		f.recordEvent(unitEvent{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
 	}
-	seen := s.deps.Instances.Observe(f.uid)
+	seen := s.shell.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.byReason.failures.add(why.Code, 1)
-	s.stepLocked(f, core.StartFailed{
+	s.shell.stepLocked(f, core.StartFailed{
 		Blameless: why.FromCluster(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Transient(),
 		Refusal: cannotStart(why, seen.RetryAfter),
 	})
@@ -53,35 +53,35 @@ func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invocat
 // Owns says whether this scheduler owns a function for all that it knows. A standby does not,
 // nor does a scheduler that etcd cannot confirm: the others may only seem silent.
 func (s *Scheduler) Owns(uid string) bool {
-	if _, unconfirmed := s.deps.Ownership.Unconfirmed(); unconfirmed {
+	if _, unconfirmed := s.shell.deps.Ownership.Unconfirmed(); unconfirmed {
 		return false
 	}
-	f := s.lookup(uid)
+	f := s.shell.lookup(uid)
 	if f == nil {
 		return true // it was deleted, or is a warm pool
 	}
-	term := s.term(f.slot)
+	term := s.shell.slots.term(f.slot)
 	return term != notServed && term.Standby == ""
 }
 
 // Gone receives the end of a started instance from the provisioner.
 func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFailure) {
-	if s.spareEnded(key, why) {
+	if s.pools.spareEnded(key, why) {
 		return
 	}
-	f := s.lookup(key.FunctionUID)
+	f := s.shell.lookup(key.FunctionUID)
 	if f == nil {
 		return
 	}
-	s.notifyEnd(key, why)
+	s.sessions.notifyEnd(key, why)
 	f.dropInstance(key.CID)
-	log, level := s.deps.Log.With("function", f.readOutline().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
+	log, level := s.shell.deps.Log.With("function", f.readOutline().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
 	if lost {
 		log, level = log.With("code", why.Code), slog.LevelWarn
-		f.recordFailure(why, s.deps.Now())
+		f.recordFailure(why, s.shell.deps.Now())
 		inEvent := why
 		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
-		f.recordEvent(unitEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
+		f.recordEvent(unitEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.shell.deps.Now())
 	}
 	log.Log(context.Background(), level, "an instance is gone", "reason", why.Reason)
 	f.mu.Lock()
@@ -89,7 +89,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if lost {
 		f.stats.byReason.losses.add(why.Code, 1)
 	}
-	s.stepLocked(f, core.Ended{})
+	s.shell.stepLocked(f, core.Ended{})
 }
 
 // eventLogBytes is how many bytes of a log an Event quotes: the whole Event is at most 1 KiB,
@@ -124,5 +124,5 @@ func (s *sessions) notifyEnd(key provisioner.Key, why provisioner.StartFailure) 
 	default:
 		return
 	}
-	s.streams.sendTo(key, &agentwire.PullReply{Kind: &agentwire.PullReply_Ended{Ended: &agentwire.Ended{How: how, LastLines: why.LogTail}}})
+	s.shell.streams.sendTo(key, &agentwire.PullReply{Kind: &agentwire.PullReply_Ended{Ended: &agentwire.Ended{How: how, LastLines: why.LogTail}}})
 }

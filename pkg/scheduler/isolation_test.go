@@ -56,7 +56,7 @@ func (i instance) run(reply *agentwire.PullReply) error {
 }
 
 func (i instance) pull(done ...core.Done) {
-	i.n.scheduler.step(i.f, &core.Pulled{CID: i.cid, Wants: true, Credits: 1, Done: done})
+	i.n.scheduler.shell.step(i.f, &core.Pulled{CID: i.cid, Wants: true, Credits: 1, Done: done})
 }
 
 func (n *neighbours) ended(id invocation.ID) {
@@ -73,7 +73,7 @@ func (n *neighbours) call(fn *v1alpha1.Function) {
 	n.mu.Lock()
 	n.offered[id] = call{fn.Namespace, time.Now()}
 	n.mu.Unlock()
-	n.scheduler.offer(n.gateway, &agentwire.Ticket{
+	n.scheduler.offers.offer(n.gateway, &agentwire.Ticket{
 		InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Minute),
 	})
 }
@@ -82,11 +82,11 @@ func (n *neighbours) call(fn *v1alpha1.Function) {
 func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 	for _, spec := range specs {
 		time.AfterFunc(n.start, func() {
-			f := n.scheduler.lookup(string(spec.Function.UID))
+			f := n.scheduler.shell.lookup(string(spec.Function.UID))
 			key := keyOf(f.uid, spec.CID)
 			p := &pullStream{unit: f}
-			p.prepare(n.scheduler.host, key, agentInfo{}, deaf{}, 16)
-			n.scheduler.streams.register(&p.agentStream)
+			p.prepare(n.scheduler.shell, key, agentInfo{}, deaf{}, 16)
+			n.scheduler.shell.streams.register(&p.agentStream)
 			in, _ := n.instances.Lookup(key)
 			_ = p.join(in, 1, core.AgentCurrent)
 			n.instances.Pulled(key)
@@ -146,7 +146,7 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 			offered: make(map[invocation.ID]call), took: make(map[string][]time.Duration),
 			gateway: &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 1)},
 		}
-		w.scheduler.gateways.register(n.gateway)
+		w.scheduler.shell.gateways.register(n.gateway)
 		n.run(15*time.Second, noise)
 		took := n.took["quiet"]
 		slices.Sort(took)

@@ -82,7 +82,7 @@ func (s *ticker) allocate(all []*evaluation) {
 	if len(wants) == 0 {
 		return
 	}
-	round := s.budget.Allocate(wants, s.deps.Now())
+	round := s.pools.budget.Allocate(wants, s.shell.deps.Now())
 	for i, ok := round.Next(); ok; i, ok = round.Next() {
 		round.Launched(s.launch(wanting[i], 1) == 1)
 	}
@@ -94,17 +94,17 @@ func (s *ticker) launch(c *evaluation, n int) int {
 		return 0
 	}
 	c.attempted, c.launched.NoRoom = true, ""
-	had := s.assignSpares(c, n)
+	had := s.pools.assignSpares(c, n)
 	if len(had) < n {
-		launched := s.placer.launch(c.unit.uid, c.unitSpec, c.term, n-len(had))
+		launched := s.pools.placer.launch(c.unit.uid, c.unitSpec, c.term, n-len(had))
 		c.launched.NoRoom = launched.NoRoom
 		had = append(had, launched.Keys...)
 	}
 	c.launched.Keys = append(c.launched.Keys, had...)
-	s.releaseIfUnserved(c.unit)
-	now := s.deps.Now()
+	s.shell.releaseIfUnserved(c.unit)
+	now := s.shell.deps.Now()
 	s.recordStarts(c.unit, had, c.wantedSince(now))
-	s.budget.Spend(now, len(had))
+	s.pools.budget.Spend(now, len(had))
 	return len(had)
 }
 
@@ -113,7 +113,7 @@ func (s *ticker) launch(c *evaluation, n int) int {
 func (s *ticker) recordStarts(f *unit, keys []provisioner.Key, wanted time.Time) {
 	f.addPendingStarts(keys, wanted)
 	for _, key := range keys {
-		if _, there := s.deps.Instances.Lookup(key); !there {
+		if _, there := s.shell.deps.Instances.Lookup(key); !there {
 			f.popStart(key.CID)
 		}
 	}
@@ -158,14 +158,14 @@ func (s *ticker) recordOutcome(c *evaluation) {
 	if !placed && (!noRoom || f.core.Blocked()) {
 		return
 	}
-	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.Wanted(), "waiting", c.Snapshot.Waiting(),
+	log := s.shell.deps.Log.With("function", c.fn.Key().String(), "wanted", c.Wanted(), "waiting", c.Snapshot.Waiting(),
 		"created", c.Snapshot.Created, "creating", c.Snapshot.Creating)
 	if placed {
 		log.Info("launched instances", "reason", string(d.Why), "launched", had)
 		return
 	}
 	log.Warn("no node has room for an instance", "reason", c.launched.NoRoom)
-	f.stats.events.add(unitEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.deps.Now())
+	f.stats.events.add(unitEvent{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.launched.NoRoom, warning: true}, s.shell.deps.Now())
 }
 
 const reasonUnwanted = "no longer needed"
@@ -178,11 +178,11 @@ func (s *ticker) cancelSurplus(c *evaluation) {
 		return
 	}
 	f := c.unit
-	c.cancelled = s.deps.Instances.CancelLaunches(f.uid, unwanted)
+	c.cancelled = s.shell.deps.Instances.CancelLaunches(f.uid, unwanted)
 	c.cancelled = append(c.cancelled, s.cancelConnected(f, unwanted-len(c.cancelled))...)
 	if n := len(c.cancelled); n > 0 {
 		f.increment(instanceCancelled, n)
-		s.deps.Log.Info("cancelled instances that were being created", "function", c.fn.Key().String(),
+		s.shell.deps.Log.Info("cancelled instances that were being created", "function", c.fn.Key().String(),
 			"wanted", unwanted, "cancelled", n, "reason", string(c.Decision.Why))
 	}
 }
@@ -194,7 +194,7 @@ func (s *ticker) cancelConnected(f *unit, n int) []provisioner.Key {
 	if n <= 0 {
 		return nil
 	}
-	heard := slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
+	heard := slices.DeleteFunc(s.shell.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
 		return in.State != provisioner.Creating || in.Ran || in.Spare || !in.Connected
 	})
 	slices.SortFunc(heard, func(a, b provisioner.Instance) int {
@@ -203,13 +203,13 @@ func (s *ticker) cancelConnected(f *unit, n int) []provisioner.Key {
 	heard = heard[:min(n, len(heard))]
 	cancelled := make([]provisioner.Key, 0, len(heard))
 	for _, in := range heard {
-		s.step(f, core.DrainRequested{CID: in.CID, Reason: reasonUnwanted})
+		s.shell.step(f, core.DrainRequested{CID: in.CID, Reason: reasonUnwanted})
 		cancelled = append(cancelled, in.Key)
 	}
 	within := drainTime(f.fn())
-	for _, in := range s.deps.Instances.Instances(f.uid) {
+	for _, in := range s.shell.deps.Instances.Instances(f.uid) {
 		if slices.Contains(cancelled, in.Key) {
-			s.terminate(in, within)
+			s.shell.terminate(in, within)
 		}
 	}
 	return cancelled

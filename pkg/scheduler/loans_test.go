@@ -85,7 +85,7 @@ func TestCallsByLoansAreCalls(t *testing.T) {
 		if got := series["windlass_function_execution_duration_seconds{f,ns}"]; got < 0.989 || got > 0.991 {
 			t.Errorf("99 calls of 10 ms took %v s", got)
 		}
-		if a, _ := w.scheduler.Report(fn.Key()); a.Calls != 102 || a.Load.Waiting != 2 || a.Load.Busy != 1 {
+		if a, _ := w.scheduler.reporter.Report(fn.Key()); a.Calls != 102 || a.Load.Waiting != 2 || a.Load.Busy != 1 {
 			t.Errorf("%d calls came, %+v", a.Calls, a.Load)
 		}
 		v := w.watch()
@@ -103,13 +103,13 @@ func TestCallsThatWaitAtTheirGatewayKeepAFunctionAwake(t *testing.T) {
 		fn, g := w.put("f", maxInstances(3)), w.gateway("g:1")
 		w.lender(fn, g, "g:1")
 		w.ticks(30)
-		f := w.scheduler.lookup(string(fn.UID))
-		if w.scheduler.units.isActive(f) {
+		f := w.scheduler.shell.lookup(string(fn.UID))
+		if w.scheduler.shell.units.isActive(f) {
 			t.Fatal("it is active without calls")
 		}
 		g.report(fn, &controlwire.LoanReport{Served: 9, Waiting: 40, Running: 1, Lent: 1})
 		w.ticks(3)
-		if !w.scheduler.units.isActive(f) {
+		if !w.scheduler.shell.units.isActive(f) {
 			t.Error("it is parked although calls wait")
 		}
 		w.started(fn, 2)
@@ -130,7 +130,7 @@ func TestTheEndOfAStreamEndsWhatItReported(t *testing.T) {
 		}
 		next.hangUp()
 		synctest.Wait()
-		v := w.scheduler.lookup(string(fn.UID)).view(time.Now())
+		v := w.scheduler.shell.lookup(string(fn.UID)).view(time.Now())
 		if v.Waiting != 0 || v.Busy != 0 || v.Arrived != 8 || v.Departed != 8 {
 			t.Errorf("nobody reports any more: %+v", v)
 		}
@@ -141,7 +141,7 @@ func TestTheEndOfAStreamEndsWhatItReported(t *testing.T) {
 func TestAStreamThatReportedBeforeATakeOverCountsFromThere(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
-		arrived := func() uint64 { return w.scheduler.lookup(string(fn.UID)).view(time.Now()).Arrived }
+		arrived := func() uint64 { return w.scheduler.shell.lookup(string(fn.UID)).view(time.Now()).Arrived }
 		g.report(fn, &controlwire.LoanReport{Served: 1000})
 		if n := arrived(); n != 1000 {
 			t.Errorf("%d calls came, want 1000", n)
@@ -173,9 +173,9 @@ func TestAnIdleInstanceWithALoanIsEvictedForAnother(t *testing.T) {
 		a := w.lender(fn, g, "g:1")
 		other := w.put("other")
 		g.offer(other, 2)
-		w.after(2 * w.scheduler.config.EvictAfter)
+		w.after(2 * w.scheduler.shell.config.EvictAfter)
 		a.expect()
-		a.lend(0, lentTo("g:1", 1), w.scheduler.config.EvictAfter)
+		a.lend(0, lentTo("g:1", 1), w.scheduler.shell.config.EvictAfter)
 		w.ticks(2)
 		a.expect("retire: made room for ns/other")
 	})
@@ -185,21 +185,21 @@ func TestAReportAllocatesNothing(t *testing.T) {
 	w, functions := benchHarness(t, 1)
 	w.register(functions)
 	o := &offerStream{gateway: "g:1"}
-	w.scheduler.gateways.register(o)
+	w.scheduler.shell.gateways.register(o)
 	report := &controlwire.LoanReport{FunctionUid: string(functions[0].UID)}
 	if n := testing.AllocsPerRun(100, func() {
 		report.Served, report.Executions, report.ExecutedNs = report.GetServed()+7, report.GetExecutions()+7, report.GetExecutedNs()+7e6
 		report.Waiting, report.Running, report.Lent = 1, 1, 2
-		w.scheduler.acceptReport(o, report)
+		w.scheduler.offers.acceptReport(o, report)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
-	f := w.scheduler.lookup(string(functions[0].UID))
+	f := w.scheduler.shell.lookup(string(functions[0].UID))
 	if f.view(time.Now()).Arrived != report.GetServed()+1 || f.means().Execution != time.Millisecond {
 		t.Errorf("%+v after %v", f.view(time.Now()), report)
 	}
-	w.scheduler.endReports(o)
-	if _, is := stepFor[core.Repaired](w.scheduler.host, f, core.GatewaysAudited{Connected: func(string) bool { return false }}); is || w.waitingOf(f) > 0 {
+	w.scheduler.offers.endReports(o)
+	if _, is := stepFor[core.Repaired](w.scheduler.shell, f, core.GatewaysAudited{Connected: func(string) bool { return false }}); is || w.waitingOf(f) > 0 {
 		t.Error("reports are left")
 	}
 }

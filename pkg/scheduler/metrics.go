@@ -38,11 +38,11 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	for phase := range coldstart.NumPhases {
 		m.phases[phase] = phases.WithLabelValues(phase.String())
 	}
-	for _, l := range s.levels {
+	for _, l := range s.auditor.levels {
 		m.reconciled.WithLabelValues(l.kind)
 	}
 	reg.MustRegister(m.ticks, m.lags, m.starts, phases, moves, unheard, m.reconciled, m.agentsReplaced,
-		stateCollector{s}, exposition.NewCollector(ofFunctions, s.rows))
+		stateCollector{s}, exposition.NewCollector(ofFunctions, s.reporter.rows))
 	return m
 }
 

@@ -282,7 +282,7 @@ func TestTicksAreTimed(t *testing.T) {
 		if ticks := w.histogram("windlass_scheduler_tick_duration_seconds", ""); ticks.n != 5 {
 			t.Errorf("ticks %+v", ticks)
 		}
-		w.scheduler.metrics.observeLag(2 * time.Second)
+		w.scheduler.shell.metrics.observeLag(2 * time.Second)
 		if lag := w.histogram("windlass_scheduler_tick_lag_seconds", ""); lag != (counted{6, 2}) {
 			t.Errorf("lags %+v", lag)
 		}

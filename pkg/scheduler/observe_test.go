@@ -24,9 +24,9 @@ func decidedBy(name string) func(*v1alpha1.Function) {
 }
 
 func (w *harness) snapshot(fn *v1alpha1.Function) autoscaler.Snapshot {
-	f := w.scheduler.lookup(string(fn.UID))
-	w.scheduler.placer.planner.BeginTick(time.Now())
-	d, _ := stepFor[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, f.spec())})
+	f := w.scheduler.shell.lookup(string(fn.UID))
+	w.scheduler.pools.placer.planner.BeginTick(time.Now())
+	d, _ := stepFor[*core.Decided](w.scheduler.shell, f, &core.Ticked{Observed: w.scheduler.ticker.observe(f, f.spec())})
 	return d.Snapshot
 }
 
@@ -137,14 +137,14 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 	config.node = 1000
 	inHarness(t, config, func(w *harness) {
 		s := w.scheduler
-		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)).spec()) }
+		room := func(fn *v1alpha1.Function) int { return s.pools.placer.room(s.shell.lookup(string(fn.UID)).spec()) }
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
 			fn.Spec.Template.Resources.Requests[corev1.ResourceCPU] = cpu
 		})
 		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.Template.Placement.NodeSelector = map[string]string{"a": "b"} })
-		s.placer.planner.BeginTick(time.Now())
+		s.pools.placer.planner.BeginTick(time.Now())
 		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 {
 			t.Errorf("there is room for %d, %d and %d", a, b, c)
 		}
@@ -152,7 +152,7 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 		if got := room(small); got != 10 {
 			t.Errorf("room %d was counted again in the same tick", got)
 		}
-		s.placer.planner.BeginTick(time.Now())
+		s.pools.placer.planner.BeginTick(time.Now())
 		if got := room(small); got != 9 {
 			t.Errorf("room %d with an instance, want 9", got)
 		}
@@ -166,9 +166,9 @@ func TestCancelledLaunchesAreEndedAndCounted(t *testing.T) {
 		w.ticks(1)
 		specs := w.started(fn, 4)
 		a := w.ready(specs[0])
-		f := w.scheduler.lookup(string(fn.UID))
+		f := w.scheduler.shell.lookup(string(fn.UID))
 		c := &evaluation{unitSpec: f.unitSpec, unit: f, Decided: unwanted(2, autoscaler.ReasonSurplus)}
-		w.scheduler.cancelSurplus(c)
+		w.scheduler.ticker.cancelSurplus(c)
 		if len(c.cancelled) != 2 || c.cancelled[0].CID != specs[3].CID || c.cancelled[1].CID != specs[2].CID {
 			t.Errorf("cancelled %v", c.cancelled)
 		}
@@ -194,10 +194,10 @@ func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 		specs := w.started(fn, 4)
 		w.ready(specs[0]).expect("ticket 0001 at g:1")
 		young, old := w.hello(specs[3]), w.hello(specs[2])
-		f := w.scheduler.lookup(string(fn.UID))
+		f := w.scheduler.shell.lookup(string(fn.UID))
 		cancel := func(n int) int {
 			c := &evaluation{unitSpec: f.unitSpec, unit: f, Decided: unwanted(n, "")}
-			w.scheduler.cancelSurplus(c)
+			w.scheduler.ticker.cancelSurplus(c)
 			w.after(0)
 			return len(c.cancelled)
 		}
@@ -224,8 +224,8 @@ func TestASurplusThatAppearsIsCancelled(t *testing.T) {
 	config.Decider = "Horizon"
 	inHarness(t, config, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
-		w.scheduler.deps.Estimates = nil
-		f := w.scheduler.lookup(string(fn.UID))
+		w.scheduler.shell.deps.Estimates = nil
+		f := w.scheduler.shell.lookup(string(fn.UID))
 		w.scheduler.observed(f, 10*time.Second) // which makes every call need an instance
 		w.scheduler.learnStart(f, 2*time.Second)
 		for n := range 40 {

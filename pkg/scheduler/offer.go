@@ -70,7 +70,7 @@ func (r *reportedOn) add(uid string, known func(uid string) bool) (before bool) 
 const minReportedOn = 64
 
 // offers serves the streams of gateways.
-type offers struct{ *host }
+type offers struct{ shell *shell }
 
 // Offer serves one gateway's tickets.
 func (s *offers) Offer(stream offerServer) error {
@@ -78,11 +78,11 @@ func (s *offers) Offer(stream offerServer) error {
 	if err != nil {
 		return err
 	}
-	s.gateways.register(o)
+	s.shell.gateways.register(o)
 	defer s.endReports(o)
-	defer s.gateways.unregister(o)
+	defer s.shell.gateways.unregister(o)
 	ctx, hangUp := context.WithCancel(stream.Context())
-	o.forwards = newForwards(s.host, o)
+	o.forwards = newForwards(s.shell, o)
 	defer o.forwards.waitEnded()
 	defer hangUp()
 	o.forwards.running.Go(func() { o.sendRefusals(ctx, stream) })
@@ -106,7 +106,7 @@ func (s *offers) greet(stream offerServer) (*controlwire.OfferRequest, *offerStr
 	if first.GetGateway() == "" {
 		return nil, nil, status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
 	}
-	welcome, err := s.answerHello(first.GetHello())
+	welcome, err := s.shell.answerHello(first.GetHello())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +115,7 @@ func (s *offers) greet(stream offerServer) (*controlwire.OfferRequest, *offerStr
 	}
 	return first, &offerStream{
 		gateway: first.GetGateway(), forwarded: first.GetForwarded(),
-		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics,
+		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.shell.metrics,
 	}, nil
 }
 
@@ -169,20 +169,20 @@ func (s *offers) offer(o *offerStream, wire *agentwire.Ticket) {
 
 // accept passes a ticket to its function, or returns the refusal.
 func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket) *invocation.Refusal {
-	f := s.lookup(wire.GetFunctionUid())
+	f := s.shell.lookup(wire.GetFunctionUid())
 	if f == nil {
 		return &invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	blocked, term := s.blocked(f), s.term(f.slot)
+	blocked, term := s.blocked(f), s.shell.slots.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, served := s.syncOwnershipLocked(f, term); !served {
+	if _, served := s.shell.syncOwnershipLocked(f, term); !served {
 		return &core.NotOwner
 	}
-	now := s.deps.Now()
+	now := s.shell.deps.Now()
 	e := &o.offered
 	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), Again: wire.GetAgain(), StartBlocked: blocked, Jitter: rand.Float64()}
-	if refused, is := core.AnswerOf[core.OfferRefused](s.stepAt(f, now, e)); is {
+	if refused, is := core.AnswerOf[core.OfferRefused](s.shell.stepAt(f, now, e)); is {
 		f.stats.byReason.refusals.add(string(refused.Why.Reason), 1)
 		return refused.Why
 	}
@@ -195,7 +195,7 @@ func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket
 // blocked returns why no instance of a function can start, or nil if one can or already
 // exists.
 func (s *offers) blocked(f *unit) *invocation.Refusal {
-	seen := s.deps.Instances.Observe(f.uid)
+	seen := s.shell.deps.Instances.Observe(f.uid)
 	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || seen.Created+seen.Creating > 0 {
 		return nil
 	}
@@ -224,10 +224,10 @@ func clampAge(ns int64) time.Duration { return min(max(0, time.Duration(ns)), ma
 // handles them.
 func (s *offers) forwardTo(o *offerStream, uid string) string {
 	slot := ownership.SlotOf(uid, 0)
-	if o.forwarded || s.term(slot) != notServed {
+	if o.forwarded || s.shell.slots.term(slot) != notServed {
 		return ""
 	}
-	return s.owner(slot).Addr
+	return s.shell.slots.owner(slot).Addr
 }
 
 func (s *offers) cancel(o *offerStream, w *controlwire.Cancellation) {
@@ -238,21 +238,21 @@ func (s *offers) cancel(o *offerStream, w *controlwire.Cancellation) {
 		})
 		return
 	}
-	if f := s.lookup(w.GetFunctionUid()); f != nil {
+	if f := s.shell.lookup(w.GetFunctionUid()); f != nil {
 		if id, err := invocation.IDFromBytes(w.GetInvocationId()); err == nil {
 			o.cancelled.ID = id
-			s.step(f, &o.cancelled)
+			s.shell.step(f, &o.cancelled)
 		}
 	}
 }
 
 // acceptReport passes what a gateway did with loans to the function's core, or to its owner.
 func (s *offers) acceptReport(o *offerStream, wire *controlwire.LoanReport) {
-	f := s.lookup(wire.GetFunctionUid())
+	f := s.shell.lookup(wire.GetFunctionUid())
 	if f == nil {
 		return
 	}
-	before := o.reports.add(f.uid, func(uid string) bool { return s.lookup(uid) != nil })
+	before := o.reports.add(f.uid, func(uid string) bool { return s.shell.lookup(uid) != nil })
 	resumed := o.forwarded || before
 	if addr := s.forwardTo(o, f.uid); addr != "" {
 		request := o.forwards.to(addr)
@@ -264,18 +264,18 @@ func (s *offers) acceptReport(o *offerStream, wire *controlwire.LoanReport) {
 		Executions: wire.GetExecutions(), Executed: time.Duration(wire.GetExecutedNs()),
 		CoreWaited: time.Duration(wire.GetCoreWaitedNs()),
 	}}
-	term := s.term(f.slot)
+	term := s.shell.slots.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.syncOwnershipLocked(f, term) // a report of the present term must not be lost
-	s.stepLocked(f, &o.reported)
+	s.shell.syncOwnershipLocked(f, term) // a report of the present term must not be lost
+	s.shell.stepLocked(f, &o.reported)
 }
 
 // endReports tells functions that the reports of a stream have ended.
 func (s *offers) endReports(o *offerStream) {
 	for uid := range o.reports.uids {
-		if f := s.lookup(uid); f != nil {
-			s.step(f, core.GatewayGone{Gateway: o.gateway, Stream: o.number})
+		if f := s.shell.lookup(uid); f != nil {
+			s.shell.step(f, core.GatewayGone{Gateway: o.gateway, Stream: o.number})
 		}
 	}
 }

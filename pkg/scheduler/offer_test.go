@@ -124,7 +124,7 @@ func TestInstanceLostWithItsSlotIsNotReplaced(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
-		w.after(w.scheduler.config.ClaimGrace)
+		w.after(w.scheduler.shell.config.ClaimGrace)
 		w.ownership.own(false)
 		a.die()
 		w.ticks(1)
@@ -185,8 +185,8 @@ func TestRefusalsFollowAGatewayToItsNextStream(t *testing.T) {
 		next.hangUp()
 		other.hangUp()
 		synctest.Wait()
-		if len(w.scheduler.gateways.byGateway) != 0 {
-			t.Errorf("%d gateways are kept that are gone", len(w.scheduler.gateways.byGateway))
+		if len(w.scheduler.shell.gateways.byGateway) != 0 {
+			t.Errorf("%d gateways are kept that are gone", len(w.scheduler.shell.gateways.byGateway))
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestOfferedAgainIsOfferedOnce(t *testing.T) {
 		g.offer(fn, 1)
 		a.expect()
 		// Nobody has claimed it: another instance may be luckier.
-		w.after(w.scheduler.config.ClaimGrace)
+		w.after(w.scheduler.shell.config.ClaimGrace)
 		g.offer(fn, 1)
 		a.expect("ticket 0001 at g:1")
 	})

@@ -103,12 +103,12 @@ func (l *land) heartbeat() {
 			if i == j || !l.heartbeats[i] {
 				continue
 			}
-			request := &controlwire.HeartbeatRequest{Scheduler: from.scheduler.config.ID, CapacityRequests: from.scheduler.CapacityRequests(to.scheduler.config.ID)}
+			request := &controlwire.HeartbeatRequest{Scheduler: from.scheduler.shell.config.ID, CapacityRequests: from.scheduler.CapacityRequests(to.scheduler.shell.config.ID)}
 			var made []*controlwire.CapacityFreed
 			if l.heartbeats[j] {
 				made = to.scheduler.receiveRequests(request)
 			}
-			from.scheduler.CapacityFreed(to.scheduler.config.ID, made)
+			from.scheduler.CapacityFreed(to.scheduler.shell.config.ID, made)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (l *land) work(d, start, execution time.Duration) {
 			next = now.Add(ownership.HeartbeatInterval)
 		}
 		for _, crew := range l.crews {
-			crew.work(crew.w.scheduler.config.Tick, start, execution)
+			crew.work(crew.w.scheduler.shell.config.Tick, start, execution)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func TestWhoIsNoSchedulerAsksForNoRoom(t *testing.T) {
 			config := fullNode(1)
 			config.ID = "s0"
 			inHarness(t, config, func(w *harness) {
-				w.scheduler.deps.IsScheduler = func(context.Context) bool { return tt.trusted }
+				w.scheduler.shell.deps.IsScheduler = func(context.Context) bool { return tt.trusted }
 				fn := w.put("f")
 				ctx, hangUp := context.WithCancel(context.Background())
 				defer hangUp()

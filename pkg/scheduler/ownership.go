@@ -17,8 +17,8 @@ var notServed = core.Unserved
 
 // syncOwnership returns the term in which this scheduler serves the function's slot, if it
 // does. If that has changed, it first adopts or releases the function's instances.
-func (s *host) syncOwnership(f *unit) (invocation.Term, bool) {
-	term := s.term(f.slot)
+func (s *shell) syncOwnership(f *unit) (invocation.Term, bool) {
+	term := s.slots.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return s.syncOwnershipLocked(f, term)
@@ -27,9 +27,9 @@ func (s *host) syncOwnership(f *unit) (invocation.Term, bool) {
 // syncOwnershipLocked is syncOwnership for callers that hold the function's lock and have just
 // read the term. If the term differs, it reads the term again, because another goroutine may
 // have applied a later one.
-func (s *host) syncOwnershipLocked(f *unit, term invocation.Term) (invocation.Term, bool) {
+func (s *shell) syncOwnershipLocked(f *unit, term invocation.Term) (invocation.Term, bool) {
 	if term != f.core.Term() {
-		term = s.term(f.slot)
+		term = s.slots.term(f.slot)
 	}
 	if term != f.core.Term() {
 		e := core.OwnershipChanged{Term: term}
@@ -93,8 +93,8 @@ func standbyName(id string) string {
 // Resync compares every function with the served slots. Run does so periodically; a caller
 // that has just handed off slots need not wait for that.
 func (s *Scheduler) Resync() {
-	for _, f := range s.all() {
-		s.syncOwnership(f)
+	for _, f := range s.shell.all() {
+		s.shell.syncOwnership(f)
 	}
 }
 
@@ -104,8 +104,8 @@ const countSlotsEvery = 40
 
 // countSlots counts the slots that were gained and lost since the last time.
 func (s *Scheduler) countSlots() {
-	s.metrics.countSlotMoves(s.slotEpochs.update(func(slot ownership.Slot) uint64 {
-		if term := s.term(slot); term.Standby == "" {
+	s.shell.metrics.countSlotMoves(s.slotEpochs.update(func(slot ownership.Slot) uint64 {
+		if term := s.shell.slots.term(slot); term.Standby == "" {
 			return term.Epoch
 		}
 		return 0
@@ -136,7 +136,7 @@ func (t *slotEpochs) update(epoch func(ownership.Slot) uint64) (gained, lost int
 
 // Busy reports whether calls wait or instances start in a slot, so that clients would notice a
 // handoff now.
-func (s *Scheduler) Busy(slot ownership.Slot) bool { return s.units.busy(slot) }
+func (s *Scheduler) Busy(slot ownership.Slot) bool { return s.shell.units.busy(slot) }
 
 // Serving says whether others may rely on this scheduler: not before it has read the catalog,
 // and not once it is about to stop.
@@ -169,7 +169,7 @@ func (s *slotTable) owner(slot ownership.Slot) ownership.Owner {
 // A new revision begins with those of the others. They are bounded like an agent's reports,
 // and count as one observation.
 // The caller holds the function's lock.
-func (s *host) restoreEstimates(f *unit) estimate.Means {
+func (s *shell) restoreEstimates(f *unit) estimate.Means {
 	if s.deps.Estimates == nil {
 		return estimate.Means{}
 	}
@@ -183,8 +183,8 @@ func (s *host) restoreEstimates(f *unit) estimate.Means {
 // Units that it serves as a standby are left out.
 func (s *reporter) Estimates() []estimate.Unit {
 	var estimates []estimate.Unit
-	for _, f := range s.all() {
-		if term, served := s.syncOwnership(f); !served || term.Standby != "" {
+	for _, f := range s.shell.all() {
+		if term, served := s.shell.syncOwnership(f); !served || term.Standby != "" {
 			continue
 		}
 		if means := f.means().Round(10 * time.Microsecond); means != (estimate.Means{}) {

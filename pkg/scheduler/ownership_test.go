@@ -37,7 +37,7 @@ func TestATickThatTakesAFunctionOverLetsItsInstancesSayHello(t *testing.T) {
 	fn := newTestFunction("f", minInstances(1))
 	w.runtime.existing = []provisioner.Existing{{CID: "00000007-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
 	w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
-	if c := w.scheduler.evaluate(w.scheduler.lookup(string(fn.UID))); c != nil {
+	if c := w.scheduler.ticker.evaluate(w.scheduler.shell.lookup(string(fn.UID))); c != nil {
 		t.Errorf("%d instances are wanted beside those that there are", c.Wanted())
 	}
 }
@@ -258,7 +258,7 @@ func TestAWatcherIsToldOfInstancesThatTheMinimumLacks(t *testing.T) {
 		w.ticks(1)
 		ready[0].goodbye(agentwire.Goodbye_REASON_DONE, "evicted")
 		synctest.Wait()
-		now := w.scheduler.facts(w.scheduler.lookup(string(fn.UID)))
+		now := w.scheduler.reporter.facts(w.scheduler.shell.lookup(string(fn.UID)))
 		if now.created != 1 || now.creating != 1 {
 			t.Errorf("%d are created and %d are on their way", now.created, now.creating)
 		}
@@ -272,14 +272,14 @@ func TestAFunctionLacksRoomUntilThereIsSome(t *testing.T) {
 		g.offer(busy, 1)
 		in := w.started(busy, 1)[0]
 		w.ready(in)
-		lacks := func() bool { return w.scheduler.facts(w.scheduler.lookup(string(fn.UID))).noRoom != "" }
+		lacks := func() bool { return w.scheduler.reporter.facts(w.scheduler.shell.lookup(string(fn.UID))).noRoom != "" }
 		for n := 2; n < 4; n++ {
 			g.offer(fn, n)
 			w.ticks(2)
 			if !lacks() {
 				t.Fatal("a call waits without room, and the watcher gets no reason")
 			}
-			w.after(w.scheduler.config.NoRoomPatience + time.Second)
+			w.after(w.scheduler.shell.config.NoRoomPatience + time.Second)
 			g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, n)
 			w.after(2 * core.RoomRetry)
 			if !lacks() {
@@ -287,7 +287,7 @@ func TestAFunctionLacksRoomUntilThereIsSome(t *testing.T) {
 			}
 		}
 		w.runtime.end(keyOf(string(busy.UID), in.CID), "killed")
-		w.after(core.RoomRetry + w.scheduler.config.Tick)
+		w.after(core.RoomRetry + w.scheduler.shell.config.Tick)
 		if lacks() {
 			t.Error("a node has room, and it lacks some")
 		}
@@ -301,7 +301,7 @@ func TestAFunctionWithAnInstanceLacksNoRoomUnlessACallWaits(t *testing.T) {
 		a := w.ready(w.started(fn, 1)[0])
 		g.offer(fn, 2)
 		w.ticks(5)
-		lacks := func() bool { return w.scheduler.facts(w.scheduler.lookup(string(fn.UID))).noRoom != "" }
+		lacks := func() bool { return w.scheduler.reporter.facts(w.scheduler.shell.lookup(string(fn.UID))).noRoom != "" }
 		if !lacks() {
 			t.Fatal("a call waits, and it lacks no room")
 		}

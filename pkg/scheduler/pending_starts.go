@@ -97,7 +97,7 @@ func (c *evaluation) wantedSince(now time.Time) time.Time {
 }
 
 // finishStart reports the start of an instance that asked for its first call at asked.
-func (s *host) finishStart(p *pullStream, asked time.Time) {
+func (s *shell) finishStart(p *pullStream, asked time.Time) {
 	f, key := p.unit, p.key
 	m := f.popStart(key.CID)
 	if m == nil {
@@ -118,7 +118,7 @@ func (s *host) finishStart(p *pullStream, asked time.Time) {
 }
 
 // failStart reports a start that failed.
-func (s *host) failStart(f *unit, key provisioner.Key, why provisioner.StartFailure) {
+func (s *shell) failStart(f *unit, key provisioner.Key, why provisioner.StartFailure) {
 	if m := f.popStart(key.CID); m != nil {
 		now := s.deps.Now()
 		s.recordStart(startRecord{

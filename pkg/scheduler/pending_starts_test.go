@@ -29,7 +29,7 @@ func (w *harness) greetAged(spec provisioner.InstanceSpec, age, readyAfter time.
 func (w *harness) expectSpent(fn *v1alpha1.Function, want *coldstart.Durations, kept int) {
 	w.t.Helper()
 	w.after(0)
-	f := w.scheduler.lookup(string(fn.UID))
+	f := w.scheduler.shell.lookup(string(fn.UID))
 	if diff := cmp.Diff(want, f.metricsSnapshot(time.Now()).phases); diff != "" {
 		w.t.Errorf("starts took (-want +got):\n%s", diff)
 	}

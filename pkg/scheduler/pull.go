@@ -41,8 +41,8 @@ type pullStream struct {
 
 // sessions serves the streams of instances.
 type sessions struct {
-	*host
-	*warmPools
+	shell *shell
+	pools *warmPools
 }
 
 // Pull serves one instance's pulls.
@@ -60,7 +60,7 @@ func (s *sessions) Pull(server pullServer) error {
 	}
 	p, err := s.hello(end, first.GetHello())
 	if errors.Is(err, errMoved) {
-		return server.Send(s.movedReply(ownership.SlotOf(first.GetHello().GetFunctionUid(), 0)))
+		return server.Send(s.shell.movedReply(ownership.SlotOf(first.GetHello().GetFunctionUid(), 0)))
 	}
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func (s *sessions) Pull(server pullServer) error {
 // errMoved says that the function has another owner.
 var errMoved = errors.New("scheduler: the function has another owner")
 
-func (s *host) movedReply(slot ownership.Slot) *agentwire.PullReply {
-	to := s.owner(slot)
+func (s *shell) movedReply(slot ownership.Slot) *agentwire.PullReply {
+	to := s.slots.owner(slot)
 	return &agentwire.PullReply{Kind: &agentwire.PullReply_Moved{Moved: &agentwire.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
 
@@ -84,14 +84,14 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
 	}
 	key := keyOf(hello.GetFunctionUid(), invocation.CID(hello.GetCid()))
-	f := s.lookup(key.FunctionUID)
+	f := s.shell.lookup(key.FunctionUID)
 	if f == nil {
-		if s.term(ownership.SlotOf(key.FunctionUID, 0)) == notServed {
+		if s.shell.slots.term(ownership.SlotOf(key.FunctionUID, 0)) == notServed {
 			return nil, errMoved
 		}
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	term, served := s.syncOwnership(f)
+	term, served := s.shell.syncOwnership(f)
 	if !served {
 		return nil, errMoved
 	}
@@ -100,32 +100,32 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 		return nil, err
 	}
 	capacity := int(f.fn().Spec.Template.Concurrency)
-	of, kept := s.negotiate(hello)
+	of, kept := s.shell.negotiate(hello)
 	p := &pullStream{unit: f, node: instance.Node}
 	// A ticket or a recall for each call it can hold, in each second, a welcome, a drain, an answer,
 	// its function's end, and one for each ping that may wait for one.
-	p.prepare(s.host, key, of, end, 2*capacity+9)
+	p.prepare(s.shell, key, of, end, 2*capacity+9)
 	if kept != core.AgentUnsupported {
 		p.welcome(term.Epoch)
 	}
-	s.streams.register(&p.agentStream)
+	s.shell.streams.register(&p.agentStream)
 	if err := p.join(instance, capacity, kept); err != nil {
-		s.streams.unregister(&p.agentStream)
+		s.shell.streams.unregister(&p.agentStream)
 		return nil, err
 	}
-	f.recordHello(key.CID, hello, s.deps.Now())
-	s.deps.Log.Info("an instance joined", "function", f.fn().Key().String(), "cid", key.CID)
+	f.recordHello(key.CID, hello, s.shell.deps.Now())
+	s.shell.deps.Log.Info("an instance joined", "function", f.fn().Key().String(), "cid", key.CID)
 	return p, nil
 }
 
 // checkProof verifies an agent's proof. At a takeover, the scheduler may not yet have seen an
 // instance that the previous owner launched just before.
 func (s *sessions) checkProof(f *unit, key provisioner.Key, proof string) (provisioner.Instance, error) {
-	instance, err := s.deps.Instances.Check(key, proof)
+	instance, err := s.shell.deps.Instances.Check(key, proof)
 	if err != nil {
-		s.deps.Instances.Adopt(f.fn())
-		instance, err = s.deps.Instances.Check(key, proof)
-		s.releaseIfUnserved(f)
+		s.shell.deps.Instances.Adopt(f.fn())
+		instance, err = s.shell.deps.Instances.Check(key, proof)
+		s.shell.releaseIfUnserved(f)
 	}
 	switch {
 	case errors.Is(err, provisioner.ErrUnknownInstance):
@@ -141,8 +141,8 @@ func (s *sessions) checkProof(f *unit, key provisioner.Key, proof string) (provi
 // join lets the instance join the queue. An instance that was drained while it had no stream,
 // or whose agent is unsupported, is asked to leave.
 func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core.Agent) error {
-	s, f := p.scheduler, p.unit
-	term := s.term(f.slot)
+	s, f := p.shell, p.unit
+	term := s.slots.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.syncOwnershipLocked(f, term) // the slot may have gone meanwhile
@@ -192,7 +192,7 @@ func (p *pullStream) onMessage(msg *agentwire.PullRequest) error {
 }
 
 func (p *pullStream) pull(pull *agentwire.Pull) error {
-	s, f := p.scheduler, p.unit
+	s, f := p.shell, p.unit
 	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
 	p.hearOfNode(pull.GetNodeBusy())
@@ -228,12 +228,12 @@ func (f *unit) recordCoreWait(w decisionlog.CoreWait) {
 func (p *pullStream) hearOfNode(busy bool) {
 	if busy != p.nodeBusy {
 		p.nodeBusy = busy
-		p.scheduler.busyNodes.hear(p.node, busy)
+		p.shell.busyNodes.hear(p.node, busy)
 	}
 }
 
 // pulled passes a pull to the function's core, and counts the executions that it reports.
-func (s *host) pulled(f *unit, e *core.Pulled) (refused core.PullRefused, is bool) {
+func (s *shell) pulled(f *unit, e *core.Pulled) (refused core.PullRefused, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range e.Done { // their agent is not trusted
@@ -246,7 +246,7 @@ func (s *host) pulled(f *unit, e *core.Pulled) (refused core.PullRefused, is boo
 // never did before.
 func (p *pullStream) firstPull() (first bool) {
 	p.pulled = true
-	s, f := p.scheduler, p.unit
+	s, f := p.shell, p.unit
 	took, first := s.deps.Instances.Pulled(p.key)
 	if !first {
 		return false
@@ -293,7 +293,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	}
 	if answer.Granted {
 		p.leaving = true
-		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
+		p.shell.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 	}
 	r := &leaveReply{}
 	r.leave.Granted, r.leave.AskAgainNs = answer.Granted, int64(max(answer.RetryAfter, minLeaveRetry))
@@ -312,7 +312,7 @@ type leaveReply struct {
 
 // decideLeave asks the function whether the instance may leave, and applies the answer.
 func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
-	s, f := p.scheduler, p.unit
+	s, f := p.shell, p.unit
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answer, _ := core.AnswerOf[core.LeaveAnswered](s.stepLocked(f, core.LeaveRequested{
@@ -350,12 +350,12 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	case agentwire.Goodbye_REASON_CALL_BROKEN:
 		ending.Code = v1alpha1.ReasonCallBroken
 	case agentwire.Goodbye_REASON_UNSUPPORTED:
-		p.scheduler.metrics.agentReplaced("Unsupported")
+		p.shell.metrics.agentReplaced("Unsupported")
 	}
 	if ending.Code != "" {
 		ending.Reason = invocation.Excerpt(g.GetDetail())
 	}
-	p.scheduler.deps.Instances.End(p.key, ending)
+	p.shell.deps.Instances.End(p.key, ending)
 	p.leaveQueue(g.GetReason() != agentwire.Goodbye_REASON_DONE)
 }
 
@@ -365,7 +365,7 @@ func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	retired = f.core.Draining(p.key.CID)
-	p.scheduler.stepLocked(f, core.Left{CID: p.key.CID, Involuntary: involuntary})
+	p.shell.stepLocked(f, core.Left{CID: p.key.CID, Involuntary: involuntary})
 	if f.streams[p.key.CID] == p {
 		f.setStream(p.key.CID, nil)
 	}
@@ -379,13 +379,13 @@ func (p *pullStream) onEnd(orderly bool) {
 	toGo := p.leaving
 	p.hearOfNode(false)
 	if !p.leaving {
-		p.scheduler.deps.Instances.Disconnect(p.key)
+		p.shell.deps.Instances.Disconnect(p.key)
 		toGo = p.leaveQueue(true)
 	}
 	if orderly && toGo {
-		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Finished: true})
+		p.shell.deps.Instances.End(p.key, provisioner.Ending{Finished: true})
 	}
-	if _, there := p.scheduler.deps.Instances.Lookup(p.key); !there {
+	if _, there := p.shell.deps.Instances.Lookup(p.key); !there {
 		p.unit.dropInstance(p.key.CID)
 	}
 }
@@ -426,7 +426,7 @@ func (p *pullStream) recall(e core.Recall) {
 }
 
 // redirect sends the instance to the function's owner.
-func (p *pullStream) redirect() { p.reply(p.scheduler.movedReply(p.unit.slot)) }
+func (p *pullStream) redirect() { p.reply(p.shell.movedReply(p.unit.slot)) }
 
 // drain asks the instance to finish its calls and leave.
 func (p *pullStream) drain(e core.Drain) { p.reply(drainReply(e)) }

@@ -217,7 +217,7 @@ func TestGoodbyes(t *testing.T) {
 				a := w.ready(w.started(fn, 1)[0])
 				a.expect("ticket 0001 at g:1")
 				// From now on the call is claimed: it runs, and nothing waits.
-				w.after(w.scheduler.config.ClaimGrace)
+				w.after(w.scheduler.shell.config.ClaimGrace)
 				if !tt.busy {
 					a.pull(1, doneWith(1, time.Millisecond))
 				}
@@ -231,7 +231,7 @@ func TestGoodbyes(t *testing.T) {
 				}
 				broken := tt.reason == agentwire.Goodbye_REASON_FUNCTION_ENDED || tt.reason == agentwire.Goodbye_REASON_CALL_BROKEN
 				w.expectLog("an instance is gone", fmt.Sprint("lost=", broken))
-				happened, _ := w.scheduler.lookup(string(fn.UID)).stats.events.since(0, time.Time{})
+				happened, _ := w.scheduler.shell.lookup(string(fn.UID)).stats.events.since(0, time.Time{})
 				code := map[agentwire.Goodbye_Reason]string{
 					agentwire.Goodbye_REASON_FUNCTION_ENDED: v1alpha1.ReasonFunctionExited,
 					agentwire.Goodbye_REASON_CALL_BROKEN:    v1alpha1.ReasonCallBroken,
@@ -267,7 +267,7 @@ func TestA3AnAgentIsToldHowItsFunctionEnded(t *testing.T) {
 				} else {
 					a.expect(c.told)
 				}
-				happened, _ := w.scheduler.lookup(string(fn.UID)).stats.events.since(0, time.Time{})
+				happened, _ := w.scheduler.shell.lookup(string(fn.UID)).stats.events.since(0, time.Time{})
 				if last := happened[len(happened)-1]; last.GetReason() != c.code || last.GetMessage() != c.event {
 					t.Errorf("operators are told %v, want %q", last, c.event)
 				}
@@ -320,7 +320,7 @@ func TestBrokenConnectionOfALeavingInstanceKillsNoCall(t *testing.T) {
 		g.offer(fn, 1)
 		spec := w.started(fn, 1)[0]
 		a := w.ready(spec)
-		w.after(w.scheduler.config.ClaimGrace) // the call is claimed by now
+		w.after(w.scheduler.shell.config.ClaimGrace) // the call is claimed by now
 		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		a.cut()
 		again := w.hello(spec)

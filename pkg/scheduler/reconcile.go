@@ -17,22 +17,22 @@ type level struct {
 
 // auditor compares state with the level below it. Only Run's goroutine uses it.
 type auditor struct {
-	*host
-	*ticker
+	shell  *shell
+	ticker *ticker
 	own    levels
 	levels []level
 }
 
-func newAuditor(h *host, t *ticker) *auditor {
-	a := &auditor{host: h, ticker: t}
+func newAuditor(sh *shell, t *ticker) *auditor {
+	a := &auditor{shell: sh, ticker: t}
 	a.levels = a.auditedLevels()
 	return a
 }
 
 func (s *auditor) auditedLevels() []level {
 	return []level{
-		{"instance", s.deps.Instances.Reconcile},
-		{"pod", func() int { return s.deps.Instances.ReconcilePods(s.served(), s.adopt) }},
+		{"instance", s.shell.deps.Instances.Reconcile},
+		{"pod", func() int { return s.shell.deps.Instances.ReconcilePods(s.served(), s.adopt) }},
 		{"stream", s.repairStreams},
 		{"activity", s.repairActivity},
 		{"ticket", s.repairTickets},
@@ -41,11 +41,11 @@ func (s *auditor) auditedLevels() []level {
 
 // served are the functions that this scheduler serves, and those of its warm pools.
 func (s *auditor) served() (list []provisioner.Served) {
-	for _, fn := range s.spares.functions() {
+	for _, fn := range s.ticker.pools.spares.functions() {
 		list = append(list, provisioner.Served{UID: uidOf(fn), Namespace: fn.Namespace})
 	}
-	for _, f := range s.all() {
-		if _, here := s.syncOwnership(f); here {
+	for _, f := range s.shell.all() {
+		if _, here := s.shell.syncOwnership(f); here {
 			list = append(list, provisioner.Served{UID: f.uid, Namespace: f.readOutline().key.Namespace})
 		}
 	}
@@ -54,14 +54,14 @@ func (s *auditor) served() (list []provisioner.Served) {
 
 // adopt adopts the instances of a function or a pool.
 func (s *auditor) adopt(uid string) {
-	if f := s.lookup(uid); f != nil {
-		s.deps.Instances.Adopt(f.fn())
-		s.releaseIfUnserved(f)
+	if f := s.shell.lookup(uid); f != nil {
+		s.shell.deps.Instances.Adopt(f.fn())
+		s.shell.releaseIfUnserved(f)
 		return
 	}
-	for _, fn := range s.spares.functions() {
+	for _, fn := range s.ticker.pools.spares.functions() {
 		if uidOf(fn) == uid {
-			s.deps.Instances.Adopt(fn)
+			s.shell.deps.Instances.Adopt(fn)
 		}
 	}
 }
@@ -69,17 +69,17 @@ func (s *auditor) adopt(uid string) {
 // reconcile checks every level once, unless the process was paused: events have yet to arrive
 // then.
 func (s *auditor) reconcile() {
-	now := s.deps.Now()
-	s.noteRun(now)
-	if s.pauses.Holding(now) {
+	now := s.shell.deps.Now()
+	s.ticker.noteRun(now)
+	if s.ticker.pauses.Holding(now) {
 		return
 	}
-	s.placer.invalidateUsage()
+	s.ticker.pools.placer.invalidateUsage()
 	s.restAll()
 	for _, l := range s.levels {
 		if repaired := l.repair(); repaired > 0 {
-			s.deps.Log.Warn("repaired state that missed an event", "kind", l.kind, "differences", repaired)
-			s.metrics.repaired(l.kind, repaired)
+			s.shell.deps.Log.Warn("repaired state that missed an event", "kind", l.kind, "differences", repaired)
+			s.shell.metrics.repaired(l.kind, repaired)
 		}
 	}
 }
@@ -87,10 +87,10 @@ func (s *auditor) reconcile() {
 // restAll lets functions rest whose last stream has ended.
 func (s *auditor) restAll() {
 	streaming := make(map[string]bool)
-	for key := range s.streams.keys() {
+	for key := range s.shell.streams.keys() {
 		streaming[key.FunctionUID] = true
 	}
-	for _, f := range s.all() {
+	for _, f := range s.shell.all() {
 		if !streaming[f.uid] {
 			f.forgetStreams()
 		}
@@ -107,8 +107,8 @@ type levels struct {
 // calls, and the other way round.
 func (s *auditor) repairStreams() int {
 	recorded, observed := make(reconcile.Set[provisioner.Key]), make(reconcile.Set[provisioner.Key])
-	there := s.streams.keys()
-	for key, connected := range s.deps.Instances.Connected() {
+	there := s.shell.streams.keys()
+	for key, connected := range s.shell.deps.Instances.Connected() {
 		if connected {
 			recorded.Add(key)
 		}
@@ -118,10 +118,10 @@ func (s *auditor) repairStreams() int {
 	}
 	standing := s.own.streams.Look(reconcile.Compare(recorded, observed))
 	for key := range standing.Gone {
-		s.deps.Instances.Disconnect(key)
+		s.shell.deps.Instances.Disconnect(key)
 	}
 	for key := range standing.Unknown {
-		s.deps.Instances.Connect(key)
+		s.shell.deps.Instances.Connect(key)
 	}
 	return len(standing.Gone) + len(standing.Unknown)
 }
@@ -140,20 +140,20 @@ func (s *streams) keys() reconcile.Set[provisioner.Key] {
 // repairActivity makes each function compare whether it is parked with whether it needs a
 // tick.
 func (s *auditor) repairActivity() int {
-	return s.audit(func(f *unit) core.Event { return core.ActivityAudited{Awake: s.units.isActive(f)} })
+	return s.audit(func(f *unit) core.Event { return core.ActivityAudited{Awake: s.shell.units.isActive(f)} })
 }
 
 // repairTickets makes each function compare the gateways of its waiting tickets with those
 // that have a stream.
 func (s *auditor) repairTickets() int {
-	connected := core.GatewaysAudited{Connected: func(gateway string) bool { return s.gateways.streamTo(gateway) != nil }}
+	connected := core.GatewaysAudited{Connected: func(gateway string) bool { return s.shell.gateways.streamTo(gateway) != nil }}
 	return s.audit(func(*unit) core.Event { return connected })
 }
 
 // audit feeds each function an event and returns how many differences were repaired.
 func (s *auditor) audit(event func(*unit) core.Event) (repaired int) {
-	for _, f := range s.all() {
-		if m, is := stepFor[core.Repaired](s.host, f, event(f)); is {
+	for _, f := range s.shell.all() {
+		if m, is := stepFor[core.Repaired](s.shell, f, event(f)); is {
 			repaired += m.N
 		}
 	}

@@ -17,11 +17,11 @@ func (w *harness) expectReconciled() {
 	if diff := w.usageDiff(); diff != "" {
 		w.t.Errorf("the roster (-made anew +kept):\n%s", diff)
 	}
-	if w.scheduler.metrics == nil {
+	if w.scheduler.shell.metrics == nil {
 		return
 	}
 	want := make(map[string]float64)
-	for _, l := range w.scheduler.levels {
+	for _, l := range w.scheduler.auditor.levels {
 		want["reconciled_total{"+l.kind+"}"] = w.broken[l.kind]
 	}
 	if diff := cmp.Diff(want, w.scrape("kind")); diff != "" {

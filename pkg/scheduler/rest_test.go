@@ -21,7 +21,7 @@ func (f *unit) rests() bool {
 
 func (w *harness) expectRests(fn *v1alpha1.Function, want bool) {
 	w.t.Helper()
-	f := w.scheduler.lookup(uidOf(fn))
+	f := w.scheduler.shell.lookup(uidOf(fn))
 	if got := f.rests(); got != want {
 		w.t.Errorf("%s rests: %t, want %t", fn.Name, got, want)
 	}
@@ -87,11 +87,11 @@ func TestAUnitThatDidNotChangeRestsOn(t *testing.T) {
 		old, fresh := newTestFunction("f", revision(1)), newTestFunction("f", revision(2))
 		w.putUnits(old, fresh)
 		w.ticks(2)
-		f := w.scheduler.lookup(uidOf(old))
+		f := w.scheduler.shell.lookup(uidOf(old))
 		before := f.packed
 		changed := newTestFunction("f", revision(2), maxInstances(3))
 		w.putUnits(newTestFunction("f", revision(1)), changed)
-		if w.scheduler.units.isActive(f) {
+		if w.scheduler.shell.units.isActive(f) {
 			t.Error("a unit is woken though it is as it was")
 		}
 		if f.packed == before {

@@ -18,17 +18,17 @@ import (
 // placer feeds a capacity.Planner and carries out its decisions. Only Run's goroutine uses it.
 type placer struct {
 	planner *capacity.Planner
-	host    *host
+	shell   *shell
 	peers   *peerRoom
 	spares  *spares
 }
 
-func newPlacer(h *host, spares *spares, peers *peerRoom) *placer {
-	c := h.config
+func newPlacer(sh *shell, spares *spares, peers *peerRoom) *placer {
+	c := sh.config
 	planner := capacity.New(capacity.Config{
-		Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: h.deps.Runtimes != nil,
+		Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: sh.deps.Runtimes != nil,
 	})
-	return &placer{planner: planner, host: h, peers: peers, spares: spares}
+	return &placer{planner: planner, shell: sh, peers: peers, spares: spares}
 }
 
 // whereOf names the nodes on which a function's instances may run; empty for a function that
@@ -51,9 +51,9 @@ func shapeOf(fn *v1alpha1.Function, of Requests) capacity.Shape {
 // shape is the unit's shape. The planner tracks its nodes from then on.
 func (p *placer) shape(u *unitSpec) capacity.Shape {
 	if !p.planner.Observed(u.shape.Where) {
-		candidates := p.host.deps.Instances.Candidates(u.fn)
-		if p.host.busyNodes.some() {
-			candidates.Mark(p.host.busyNodes.has)
+		candidates := p.shell.deps.Instances.Candidates(u.fn)
+		if p.shell.busyNodes.some() {
+			candidates.Mark(p.shell.busyNodes.has)
 		}
 		p.planner.Observe(u.shape.Where, candidates)
 	}
@@ -65,14 +65,14 @@ func (p *placer) room(u *unitSpec) int { return p.planner.Room(p.shape(u)) }
 
 // nodesBusy reports whether all nodes with room for the unit are busy.
 func (p *placer) nodesBusy(u *unitSpec) bool {
-	return p.host.busyNodes.some() && p.planner.Busy(p.shape(u))
+	return p.shell.busyNodes.some() && p.planner.Busy(p.shape(u))
 }
 
 // launch launches up to n instances on nodes with room, reserved room first. If room limits
 // their number, the result says why. The UID is empty for a pool.
 func (p *placer) launch(uid string, u *unitSpec, term invocation.Term, n int) (launched provisioner.LaunchResult) {
 	of := p.shape(u)
-	launched.Keys = p.host.deps.Instances.LaunchOn(u.fn, term, n, func() (string, bool) {
+	launched.Keys = p.shell.deps.Instances.LaunchOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
 		if !ok {
 			launched.NoRoom = p.planner.Explain(of)
@@ -85,12 +85,12 @@ func (p *placer) launch(uid string, u *unitSpec, term invocation.Term, n int) (l
 // beginTick begins a tick of the planner, which learns what has ended since the last one.
 func (p *placer) beginTick(now time.Time) {
 	for _, key := range p.planner.Leaving() {
-		if _, there := p.host.deps.Instances.Lookup(provisioner.Key(key)); !there {
+		if _, there := p.shell.deps.Instances.Lookup(provisioner.Key(key)); !there {
 			p.planner.Left(key)
 		}
 	}
 	for _, uid := range p.planner.Reserving() {
-		if f := p.host.units.lookup(uid); f == nil || !f.served() {
+		if f := p.shell.units.lookup(uid); f == nil || !f.served() {
 			p.planner.Trim(uid, 0)
 		}
 	}
@@ -102,8 +102,8 @@ func (p *placer) beginTick(now time.Time) {
 // They are refused once nothing has changed for a while on the nodes in question and no other
 // scheduler makes room.
 func (p *placer) handleShortage(c *evaluation) {
-	f, now := c.unit, p.host.deps.Now()
-	if p.host.deps.Runtimes != nil && p.planner.CouldHold(p.shape(c.unitSpec)) {
+	f, now := c.unit, p.shell.deps.Now()
+	if p.shell.deps.Runtimes != nil && p.planner.CouldHold(p.shape(c.unitSpec)) {
 		p.blockRefill(now)
 	}
 	if reserved := p.planner.Reserved(f.uid); reserved > 0 && reserved >= c.missing() {
@@ -113,7 +113,7 @@ func (p *placer) handleShortage(c *evaluation) {
 	w := c.want()
 	unplaceable := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
 	if unplaceable && !p.peers.mayGrant(w.Shape, now) {
-		p.host.step(f, core.NoRoomFound{Refusal: noCapacity(c.launched.NoRoom, p.host.config.NoRoomPatience)})
+		p.shell.step(f, core.NoRoomFound{Refusal: noCapacity(c.launched.NoRoom, p.shell.config.NoRoomPatience)})
 	}
 }
 
@@ -132,7 +132,7 @@ func (p *placer) lend(now time.Time) {
 			made[a.Peer] = make(map[string]capacity.Grant)
 		}
 		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
-		f := p.host.units.lookup(a.UID)
+		f := p.shell.units.lookup(a.UID)
 		if f == nil {
 			continue
 		}
@@ -148,7 +148,7 @@ func (p *placer) lend(now time.Time) {
 	}
 	for _, a := range asked {
 		if of, could := shapes[a.UID]; could {
-			evict := p.evictorFor(p.host.units.lookup(a.UID).fn())
+			evict := p.evictorFor(p.shell.units.lookup(a.UID).fn())
 			made[a.Peer][a.UID] = p.planner.Lend(capacity.Loan{Peer: a.Peer, Shape: of}, a.Instances, a.Waited, now, evict)
 		}
 	}
@@ -163,21 +163,21 @@ func (p *placer) evictorFor(fn *v1alpha1.Function) capacity.Evictor {
 // evict evicts an instance unless it has been needed since the planner read its usage.
 func (p *placer) evict(e capacity.Evict, reason string) bool {
 	if e.Spare {
-		p.spares.stop(p.host.deps.Instances, provisioner.Key(e.Key))
-		p.host.deps.Log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
+		p.spares.stop(p.shell.deps.Instances, provisioner.Key(e.Key))
+		p.shell.deps.Log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
 		return true
 	}
-	f := p.host.units.lookup(e.FunctionUID)
+	f := p.shell.units.lookup(e.FunctionUID)
 	if f == nil {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, let := core.AnswerOf[core.Terminate](p.host.stepLocked(f, core.EvictRequested{
-		CID: e.CID, IdleFor: e.For, KindStart: p.host.starts.mean(f.kind), Reason: reason,
+	_, let := core.AnswerOf[core.Terminate](p.shell.stepLocked(f, core.EvictRequested{
+		CID: e.CID, IdleFor: e.For, KindStart: p.shell.starts.mean(f.kind), Reason: reason,
 	}))
 	if let {
-		p.host.deps.Log.Info("evicted an idle instance", "function", f.key.String(), "cid", e.CID, "reason", reason, "idle", e.For)
+		p.shell.deps.Log.Info("evicted an idle instance", "function", f.key.String(), "cid", e.CID, "reason", reason, "idle", e.For)
 	}
 	return let
 }
@@ -193,15 +193,15 @@ func (p *placer) gather(now time.Time) {
 // handInUsage passes the usage of all functions in the dirty set to the planner.
 func (p *placer) handInUsage(now time.Time) {
 	changed := p.planner.Due(now)
-	for _, f := range p.host.dirty.takeAll() {
+	for _, f := range p.shell.dirty.takeAll() {
 		changed = append(changed, f.uid)
 	}
-	changed = p.host.deps.Instances.Changed(changed)
+	changed = p.shell.deps.Instances.Changed(changed)
 	usages := make(map[string]capacity.Usage, len(changed))
 	var list []provisioner.Placed
 	for _, uid := range changed {
 		if _, known := usages[uid]; !known {
-			list = p.host.deps.Instances.Placed(list[:0], uid)
+			list = p.shell.deps.Instances.Placed(list[:0], uid)
 			usages[uid] = p.usage(uid, list, now)
 		}
 	}
@@ -211,8 +211,8 @@ func (p *placer) handInUsage(now time.Time) {
 // invalidateUsage makes the planner read all usage again when it next needs it, so that a
 // change that was not recorded is corrected with the other audits.
 func (p *placer) invalidateUsage() {
-	p.host.dirty.takeAll()
-	p.host.deps.Instances.ResetChanged()
+	p.shell.dirty.takeAll()
+	p.shell.deps.Instances.ResetChanged()
 	p.planner.Invalidate()
 }
 
@@ -232,7 +232,7 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 			created++
 		}
 	}
-	if f := p.host.units.lookup(uid); f != nil && created > 0 {
+	if f := p.shell.units.lookup(uid); f != nil && created > 0 {
 		p.usageOf(&u, f, list, created, now)
 	}
 	return u
@@ -267,7 +267,7 @@ func (p *placer) usageOf(u *capacity.Usage, f *unit, list []provisioner.Placed, 
 func (p *placer) idleOf(f *unit, now time.Time) (idle []queue.IdleInstance, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.core.Evictable(now, p.host.starts.mean(f.kind))
+	return f.core.Evictable(now, p.shell.starts.mean(f.kind))
 }
 
 // dirtySet holds, once each, the functions whose usage has changed since the planner last read
@@ -293,7 +293,7 @@ func (d *dirtySet) takeAll() []*unit {
 
 // markDirty records that the usage of a function has changed. The caller holds the function's
 // lock.
-func (s *host) markDirty(f *unit) {
+func (s *shell) markDirty(f *unit) {
 	if f.dirty {
 		return
 	}

@@ -33,13 +33,13 @@ type row struct {
 // rows reads the units that are served here, in the order of the labels of their series. No
 // two have the same labels: one duplicate series would make the whole scrape fail.
 func (s *reporter) rows() []row {
-	now, all := s.deps.Now(), s.all()
+	now, all := s.shell.deps.Now(), s.shell.all()
 	list := make([]row, 0, len(all))
 	for _, f := range all {
-		if s.term(f.slot) == notServed {
+		if s.shell.slots.term(f.slot) == notServed {
 			continue
 		}
-		r := row{counts: s.deps.Instances.Observe(f.uid).Counts, metricsSnapshot: f.metricsSnapshot(now)}
+		r := row{counts: s.shell.deps.Instances.Observe(f.uid).Counts, metricsSnapshot: f.metricsSnapshot(now)}
 		r.planValid = r.plan.valid(now)
 		list = append(list, r)
 	}
@@ -293,9 +293,9 @@ func emit(ch chan<- prometheus.Metric, gauge metric.Gauge, value float64, labels
 
 func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
 	var owned, acting, highest float64
-	_, unconfirmed := c.s.deps.Ownership.Unconfirmed()
+	_, unconfirmed := c.s.shell.deps.Ownership.Unconfirmed()
 	for slot := range ownership.Slot(ownership.Slots) {
-		term := c.s.term(slot)
+		term := c.s.shell.slots.term(slot)
 		switch {
 		case term == notServed:
 			continue
@@ -313,9 +313,9 @@ func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
 }
 
 func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
-	for _, uid := range c.s.spares.uids() {
+	for _, uid := range c.s.pools.spares.uids() {
 		p, _ := warmpool.PoolOf(uid)
-		counts := c.s.deps.Instances.Observe(uid)
+		counts := c.s.shell.deps.Instances.Observe(uid)
 		for state, n := range map[string]int{"starting": counts.Creating, "ready": counts.Created, "leaving": counts.Leaving} {
 			emit(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, p.Name, state)
 		}
@@ -323,7 +323,7 @@ func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
 }
 
 func (c stateCollector) collectNodes(ch chan<- prometheus.Metric) {
-	for _, n := range c.s.deps.Instances.Nodes() {
+	for _, n := range c.s.shell.deps.Instances.Nodes() {
 		if n.Instances > 0 {
 			emit(ch, nodeInstancesDecl, float64(n.Instances), n.Name)
 		}

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -25,13 +29,13 @@ const leaveGrace = 10 * time.Second
 // nothing is launched for a removed function.
 type Scheduler struct {
 	unimplemented
-	*host
-	*warmPools
-	*ticker
-	*sessions
-	*offers
-	*reporter
-	*auditor
+	shell    *shell
+	pools    *warmPools
+	ticker   *ticker
+	sessions *sessions
+	offers   *offers
+	reporter *reporter
+	auditor  *auditor
 
 	slotEpochs slotEpochs
 	// changes are the changes of the catalog.
@@ -52,18 +56,18 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 	if deps.Traces == nil {
 		deps.Traces = (*tracing.Tracer)(nil)
 	}
-	h, spares, peers := newHost(config, deps), newSpares(), newPeerRoom(config.ID)
+	sh, spares, peers := newShell(config, deps), newSpares(), newPeerRoom(config.ID)
 	pools := &warmPools{
-		host: h, spares: spares, placer: newPlacer(h, spares, peers),
+		shell: sh, spares: spares, placer: newPlacer(sh, spares, peers),
 		budget: capacity.NewBudget(config.CreateRate, config.CreateBurst),
 	}
-	t := &ticker{host: h, warmPools: pools, peerRoom: peers, decisions: newDecisionLog()}
+	t := &ticker{shell: sh, pools: pools, peerRoom: peers, decisions: newDecisionLog()}
 	s := &Scheduler{
-		host: h, warmPools: pools, ticker: t,
-		sessions: &sessions{h, pools}, offers: &offers{h}, reporter: &reporter{h, t.decisions, pools}, auditor: newAuditor(h, t),
+		shell: sh, pools: pools, ticker: t,
+		sessions: &sessions{sh, pools}, offers: &offers{sh}, reporter: &reporter{sh, t.decisions, pools}, auditor: newAuditor(sh, t),
 		changes: make(chan catalog.Event),
 	}
-	h.metrics = newMetrics(deps.Registry, s)
+	sh.metrics = newMetrics(deps.Registry, s)
 	return s, nil
 }
 
@@ -75,7 +79,7 @@ var _ provisioner.Events = (*Scheduler)(nil)
 func (s *Scheduler) Run(ctx context.Context) error {
 	watched := make(chan error, 1)
 	go func() { watched <- s.watch(ctx) }()
-	ticker := time.NewTicker(s.config.Tick)
+	ticker := time.NewTicker(s.shell.config.Tick)
 	defer ticker.Stop()
 	audit := time.NewTicker(core.AuditEvery)
 	defer audit.Stop()
@@ -84,27 +88,27 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	defer s.close()
 	audits := 0
 	var rerouted <-chan struct{}
-	if s.deps.Router != nil {
-		rerouted = s.deps.Router.Changed()
+	if s.shell.deps.Router != nil {
+		rerouted = s.shell.deps.Router.Changed()
 	}
 	for {
 		select {
 		case due := <-ticker.C:
-			s.metrics.observeLag(s.deps.Now().Sub(due))
-			s.tick()
+			s.shell.metrics.observeLag(s.shell.deps.Now().Sub(due))
+			s.ticker.tick()
 		case <-audit.C:
-			s.noteRun(s.deps.Now())
+			s.ticker.noteRun(s.shell.deps.Now())
 			s.Resync()
 			if audits++; audits%countSlotsEvery == 1 {
 				s.countSlots()
 			}
 		case <-reconcile.C:
-			s.reconcile()
+			s.auditor.reconcile()
 		case <-rerouted:
 			s.Resync()
 			s.countSlots()
-		case f := <-s.triggers:
-			s.runNow(f)
+		case f := <-s.shell.triggers:
+			s.ticker.runNow(f)
 		case e := <-s.changes:
 			s.functionChanged(e)
 		case err := <-watched:
@@ -118,7 +122,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 
 // watch passes the catalog's changes to Run.
 func (s *Scheduler) watch(ctx context.Context) error {
-	return s.deps.Catalog.Watch(ctx, func(e catalog.Event) {
+	return s.shell.deps.Catalog.Watch(ctx, func(e catalog.Event) {
 		select {
 		case s.changes <- e:
 		case <-ctx.Done():
@@ -129,10 +133,49 @@ func (s *Scheduler) watch(ctx context.Context) error {
 const reasonStopping = "the scheduler is shutting down"
 
 func (s *Scheduler) close() {
-	for _, f := range s.all() {
-		if _, served := s.syncOwnership(f); !served {
+	for _, f := range s.shell.all() {
+		if _, served := s.shell.syncOwnership(f); !served {
 			continue
 		}
-		s.step(f, core.Closed{Reason: reasonStopping, Refusal: invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: reasonStopping}})
+		s.shell.step(f, core.Closed{Reason: reasonStopping, Refusal: invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: reasonStopping}})
 	}
 }
+
+// Pull serves one instance's pulls.
+func (s *Scheduler) Pull(stream pullServer) error { return s.sessions.Pull(stream) }
+
+// Offer serves one gateway's tickets.
+func (s *Scheduler) Offer(stream offerServer) error { return s.offers.Offer(stream) }
+
+// Watch streams the facts of the functions in the scheduler's slots until the stream ends.
+func (s *Scheduler) Watch(request *controlwire.WatchRequest, stream watchServer) error {
+	return s.reporter.Watch(request, stream)
+}
+
+// Report returns the last decisions on a function; false if no function has that name.
+func (s *Scheduler) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
+	return s.reporter.Report(key)
+}
+
+// Latest returns a decision on each function that had one in the last minute.
+func (s *Scheduler) Latest() decisionlog.LatestReport { return s.reporter.Latest() }
+
+// Status is what the scheduler observes of a function, or of a single unit.
+func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+	return s.reporter.Status(fn)
+}
+
+// Known returns the facts about a unit's instances for a rollout that is decided in the same process.
+func (s *Scheduler) Known(unit *v1alpha1.Function) rollout.Observation { return s.reporter.Known(unit) }
+
+// Totals returns the totals of a unit, or the sums over all existing units of a function.
+func (s *Scheduler) Totals(uid string) Totals { return s.reporter.Totals(uid) }
+
+// Estimates returns the means of each unit whose slot this scheduler owns, for the next owner.
+func (s *Scheduler) Estimates() []estimate.Unit { return s.reporter.Estimates() }
+
+// Serving says whether others may rely on this scheduler.
+func (s *Scheduler) Serving(yes bool) { s.shell.slots.Serving(yes) }
+
+// RemoveSpares ends all spare instances and lets no more be created.
+func (s *Scheduler) RemoveSpares() { s.pools.RemoveSpares() }

@@ -62,7 +62,7 @@ var scrapedFunctions = []struct {
 	{"with an idle instance", useAndHear},
 	{"with all that is counted", func(t testing.TB, w *harness, fn *v1alpha1.Function, n int) {
 		useAndHear(t, w, fn, n)
-		f := w.scheduler.lookup(string(fn.UID))
+		f := w.scheduler.shell.lookup(string(fn.UID))
 		for e := range numCounters {
 			f.increment(e, 1)
 		}
@@ -163,7 +163,7 @@ func TestS3AScrapeTellsAllThatIsGathered(t *testing.T) {
 // whose agent has reported, and that ran calls of ten durations before.
 func useAndHear(b testing.TB, w *harness, fn *v1alpha1.Function, n int) {
 	useOnce(b, w, fn, n)
-	f := w.scheduler.lookup(string(fn.UID))
+	f := w.scheduler.shell.lookup(string(fn.UID))
 	f.addPhases(coldstart.Durations{coldstart.Ready: time.Second})
 	f.stats.reports.addReport("c", report{resident: 1 << 23}, false)
 	for i := range 10 {

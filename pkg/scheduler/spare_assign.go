@@ -14,21 +14,21 @@ import (
 // ClusterRuntime. A function whose last instance did not start takes none: its code would
 // waste them.
 func (s *warmPools) poolOf(f *unit, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
-	if s.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
+	if s.shell.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
 	}
-	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
+	rt, known := s.shell.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
 	if !known {
 		return "", nil, false
 	}
-	pool, _ := warmpool.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
+	pool, _ := warmpool.Choose(fn, rt, s.shell.deps.Runtimes.NamespaceLabels(fn.Namespace))
 	if pool == nil {
 		return "", nil, false
 	}
-	if s.deps.Instances.Observe(f.uid).Failing {
+	if s.shell.deps.Instances.Observe(f.uid).Failing {
 		return "", nil, false
 	}
-	return warmpool.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
+	return warmpool.Pool{Scheduler: s.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
 }
 
 // assignSpares assigns up to n spare instances to a function and returns the keys under which
@@ -40,11 +40,11 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 	}
 	var keys []provisioner.Key
 	for len(keys) < n {
-		p := s.spares.pick(uid, s.busyNodes.has)
+		p := s.spares.pick(uid, s.shell.busyNodes.has)
 		if p == nil {
 			break
 		}
-		key, ok := s.deps.Instances.Assign(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
+		key, ok := s.shell.deps.Instances.Assign(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
 			s.onAssigned(c.unit, c.fn, rt, p, key, taken)
 		})
 		if !ok {
@@ -56,7 +56,7 @@ func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
 	}
 	if len(keys) > 0 {
 		s.spares.markUnsettled(uid)
-		s.deps.Log.Info("assigned spare instances", "function", c.fn.Key().String(), "assigned", len(keys))
+		s.shell.deps.Log.Info("assigned spare instances", "function", c.fn.Key().String(), "assigned", len(keys))
 	}
 	return keys
 }
@@ -69,9 +69,9 @@ func (s *warmPools) onAssigned(f *unit, fn *v1alpha1.Function, rt *v1alpha1.Clus
 		return
 	}
 	f.dropInstance(key.CID)
-	s.deps.Log.Warn("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
+	s.shell.deps.Log.Warn("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
 	p.close(errNotAssigned)
-	s.step(f, core.AssignFailed{CID: key.CID})
+	s.shell.step(f, core.AssignFailed{CID: key.CID})
 }
 
 // assignment is the message that makes a spare instance an instance of a function.
@@ -111,5 +111,5 @@ func (s *warmPools) nodesBusy(f *unit, u *unitSpec) bool {
 		return false
 	}
 	uid, _, ok := s.poolOf(f, u.fn)
-	return !ok || !s.spares.onCalmNode(uid, s.busyNodes.has)
+	return !ok || !s.spares.onCalmNode(uid, s.shell.busyNodes.has)
 }

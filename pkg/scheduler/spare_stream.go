@@ -28,7 +28,7 @@ type spareStream struct {
 
 // pullSpare serves a spare instance until it is assigned to a function.
 func (s *sessions) pullSpare(server pullServer, end ender, hello *agentwire.Hello) error {
-	in, err := s.deps.Instances.Recognize(hello.GetToken())
+	in, err := s.shell.deps.Instances.Recognize(hello.GetToken())
 	switch {
 	case errors.Is(err, provisioner.ErrBadToken):
 		return status.Error(codes.Unauthenticated, err.Error())
@@ -36,20 +36,20 @@ func (s *sessions) pullSpare(server pullServer, end ender, hello *agentwire.Hell
 		// It may not have been seen yet.
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	of, kept := s.negotiate(hello)
+	of, kept := s.shell.negotiate(hello)
 	if kept == core.AgentUnsupported {
 		if in.State != provisioner.Leaving { // otherwise an earlier stream of it was counted
-			s.metrics.agentReplaced("Unsupported")
+			s.shell.metrics.agentReplaced("Unsupported")
 		}
-		s.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
+		s.shell.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
 		return server.Send(drainReply(core.Drain{Reason: string(core.BecauseUnsupported), Unsupported: true}))
 	}
-	p := &spareStream{pools: s.warmPools, revision: in.Revision, node: in.Node}
-	p.prepare(s.host, in.Key, of, end, 8)
+	p := &spareStream{pools: s.pools, revision: in.Revision, node: in.Node}
+	p.prepare(s.shell, in.Key, of, end, 8)
 	p.welcome(0)
-	s.streams.register(&p.agentStream)
+	s.shell.streams.register(&p.agentStream)
 	if err := s.welcomeSpare(p, in); err != nil {
-		s.streams.unregister(&p.agentStream)
+		s.shell.streams.unregister(&p.agentStream)
 		return err
 	}
 	p.startSending(server)
@@ -60,19 +60,19 @@ func (s *sessions) pullSpare(server pullServer, end ender, hello *agentwire.Hell
 // because its stream broke, it gets its assignment again.
 func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 	if pool, ofPool := warmpool.PoolOf(in.FunctionUID); ofPool {
-		s.deps.Instances.Connect(p.key)
-		if took, first := s.deps.Instances.Pulled(p.key); first && took > 0 {
-			s.starts.observe(pool.Runtime, took)
+		s.shell.deps.Instances.Connect(p.key)
+		if took, first := s.shell.deps.Instances.Pulled(p.key); first && took > 0 {
+			s.shell.starts.observe(pool.Runtime, took)
 		}
-		s.spares.addReady(p)
+		s.pools.spares.addReady(p)
 		return nil
 	}
-	f := s.lookup(in.FunctionUID)
+	f := s.shell.lookup(in.FunctionUID)
 	if f == nil || in.State != provisioner.Creating {
 		return errNotAssigned
 	}
 	fn := f.fn()
-	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
+	rt, known := s.shell.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
 	if !known || warmpool.Fits(fn, rt) != "" {
 		return errNotAssigned
 	}
@@ -87,7 +87,7 @@ func (p *spareStream) onMessage(msg *agentwire.PullRequest) error {
 		return nil
 	case *agentwire.PullRequest_Goodbye:
 		p.pools.spares.withhold(p.key)
-		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
+		p.shell.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 		p.pools.spares.markUnsettled(p.key.FunctionUID)
 		return nil
 	case nil:
@@ -100,7 +100,7 @@ func (p *spareStream) onMessage(msg *agentwire.PullRequest) error {
 // inventory does not list it as one.
 func (p *spareStream) onEnd(bool) {
 	p.pools.spares.removeStream(p)
-	p.scheduler.deps.Instances.Disconnect(p.key)
+	p.shell.deps.Instances.Disconnect(p.key)
 }
 
 func (p *spareStream) assign(a *agentwire.Assignment) {

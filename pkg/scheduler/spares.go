@@ -38,7 +38,7 @@ type Runtimes interface {
 // warmPools keeps this scheduler's part of the ClusterRuntimes' warm pools and assigns spare
 // instances to functions.
 type warmPools struct {
-	*host
+	shell  *shell
 	spares *spares
 	placer *placer
 	budget *capacity.Budget
@@ -89,10 +89,10 @@ func newSpares() *spares {
 // maintainPools brings the pools to their sizes. It follows the launches of functions, so that
 // these get the launch rate and the room first.
 func (s *warmPools) maintainPools() {
-	if s.deps.Runtimes == nil {
+	if s.shell.deps.Runtimes == nil {
 		return
 	}
-	now := s.deps.Now()
+	now := s.shell.deps.Now()
 	if now.Sub(s.spares.planned) >= computeSharesEvery {
 		s.spares.planned = now
 		s.computeShares()
@@ -113,17 +113,17 @@ func (s *spares) nextEpoch(now time.Time) uint64 {
 // computeShares computes the pools and the scheduler's part of each.
 func (s *warmPools) computeShares() {
 	pooled, generations := make(map[string]*v1alpha1.ClusterRuntime), make(map[string]int64)
-	for _, rt := range s.deps.Runtimes.List() {
+	for _, rt := range s.shell.deps.Runtimes.List() {
 		if len(rt.Spec.WarmPools) > 0 {
 			pooled[rt.Name], generations[rt.Name] = rt, rt.Generation
 		}
 	}
 	targets := make(map[string]*pool)
-	term := invocation.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Standby: s.standby}
+	term := invocation.Term{Epoch: s.spares.nextEpoch(s.shell.deps.Now()), Standby: s.shell.slots.standby}
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
-			if target := warmpool.Share(int(rt.Spec.Pool(name.Name).Size), owned, s.config.ID); target > 0 {
+			if target := warmpool.Share(int(rt.Spec.Pool(name.Name).Size), owned, s.shell.config.ID); target > 0 {
 				fn := warmpool.PoolFunction(name, rt)
 				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
 			}
@@ -131,7 +131,7 @@ func (s *warmPools) computeShares() {
 	}
 	for _, p := range s.spares.updateShares(targets, generations) {
 		// An earlier scheduler process of the same id may have left instances.
-		s.deps.Instances.Adopt(p.fn)
+		s.shell.deps.Instances.Adopt(p.fn)
 	}
 }
 
@@ -139,21 +139,21 @@ func (s *warmPools) computeShares() {
 // them.
 func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[warmpool.Pool]map[string]int {
 	var slots *ownership.Map
-	if s.deps.Router != nil {
-		slots = s.deps.Router.Map()
+	if s.shell.deps.Router != nil {
+		slots = s.shell.deps.Router.Map()
 	}
 	counts := make(map[warmpool.Pool]map[string]int)
-	for _, f := range s.all() {
+	for _, f := range s.shell.all() {
 		rt := pooled[f.readOutline().kind]
 		if rt == nil {
 			continue
 		}
 		fn := f.keepOpen()
-		pool, _ := warmpool.Choose(fn, rt, s.deps.Runtimes.NamespaceLabels(fn.Namespace))
+		pool, _ := warmpool.Choose(fn, rt, s.shell.deps.Runtimes.NamespaceLabels(fn.Namespace))
 		if pool == nil {
 			continue
 		}
-		owner := s.config.ID
+		owner := s.shell.config.ID
 		if slots != nil {
 			of, known := slots.Owner(f.slot)
 			if !known {
@@ -161,7 +161,7 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[war
 			}
 			owner = of.ID
 		}
-		name := warmpool.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}
+		name := warmpool.Pool{Scheduler: s.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}
 		if counts[name] == nil {
 			counts[name] = make(map[string]int)
 		}
@@ -212,7 +212,7 @@ func (s *spares) unsettled() []pool {
 
 // maintainPool brings one pool closer to its size.
 func (s *warmPools) maintainPool(p pool) {
-	uid, now := p.UID(), s.deps.Now()
+	uid, now := p.UID(), s.shell.deps.Now()
 	// 1. Observe.
 	seen := s.survey(p, now)
 	// 2. Decide.
@@ -222,7 +222,7 @@ func (s *warmPools) maintainPool(p pool) {
 	// 4. Forget the pool, or look at it again when something has changed.
 	if len(seen.present) == 0 && p.target == 0 {
 		s.spares.removePool(uid)
-		s.deps.Instances.Forget(uid)
+		s.shell.deps.Instances.Forget(uid)
 		return
 	}
 	s.spares.record(uid, noRoom, !more)
@@ -238,9 +238,9 @@ func (s *warmPools) survey(p pool, now time.Time) (seen poolSurvey) {
 	uid := p.UID()
 	seen.Snapshot = warmpool.Snapshot{
 		Target: p.target, NodesFull: s.spares.refillBlocked(now), LaunchBudget: s.budget.LeftNow(now),
-		Failing: s.deps.Instances.Observe(uid).Failing,
+		Failing: s.shell.deps.Instances.Observe(uid).Failing,
 	}
-	for _, in := range s.deps.Instances.Instances(uid) {
+	for _, in := range s.shell.deps.Instances.Instances(uid) {
 		switch in.State {
 		case provisioner.Leaving:
 			continue
@@ -261,12 +261,12 @@ func (s *warmPools) survey(p pool, now time.Time) (seen poolSurvey) {
 // resize carries out a decision. noRoom says that nodes have no room for an instance, and more that the
 // next tick may do more.
 func (s *warmPools) resize(p pool, seen poolSurvey, d warmpool.Decision, now time.Time) (noRoom, more bool) {
-	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
+	log := s.shell.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", seen.Ready, "starting", seen.Starting, "reason", string(d.Why))
 	noRoom, more = d.Why == warmpool.ReasonNodesFull, d.More
 	switch {
 	case d.Create > 0:
-		launched := s.placer.launch("", s.opener.unitSpecOf(nil, p.fn), p.term, d.Create)
+		launched := s.placer.launch("", s.shell.opener.unitSpecOf(nil, p.fn), p.term, d.Create)
 		s.budget.Spend(now, len(launched.Keys))
 		noRoom = launched.NoRoom != ""
 		// Neither lack of room nor a back-off is over in the next tick.
@@ -332,7 +332,7 @@ func (s *spares) blockRefill(until time.Time) {
 
 func (s *warmPools) removeSpares(list []provisioner.Instance) {
 	for _, in := range list {
-		s.spares.stop(s.deps.Instances, in.Key)
+		s.spares.stop(s.shell.deps.Instances, in.Key)
 	}
 }
 
@@ -349,7 +349,7 @@ func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure
 	if !ofPool {
 		return false
 	}
-	s.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "cid", key.CID, "reason", why.Reason)
+	s.shell.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "cid", key.CID, "reason", why.Reason)
 	s.spares.withhold(key)
 	s.spares.markUnsettled(key.FunctionUID)
 	return true
@@ -363,7 +363,7 @@ func (s *warmPools) RemoveSpares() {
 	uids := slices.Sorted(maps.Keys(s.spares.pools))
 	s.spares.mu.Unlock()
 	for _, uid := range uids {
-		s.removeSpares(s.deps.Instances.Instances(uid))
+		s.removeSpares(s.shell.deps.Instances.Instances(uid))
 	}
 }
 
@@ -421,7 +421,7 @@ func (s *warmPools) addTo(rt *controlwire.RuntimeFacts, of poolShare) {
 	}
 	p := rt.Pools[last]
 	p.Desired, p.Ready, p.NoCapacity = p.Desired+uint32(of.desired), p.Ready+uint32(of.ready), p.NoCapacity || of.noRoom
-	if seen := s.deps.Instances.Observe(of.UID()); seen.Failing && p.Problem == "" {
+	if seen := s.shell.deps.Instances.Observe(of.UID()); seen.Failing && p.Problem == "" {
 		p.Problem, p.Detail = seen.Why.Code, "in namespace "+of.Namespace+": "+invocation.Excerpt(seen.Why.String())
 	}
 }

@@ -60,15 +60,15 @@ func TestSpareInstancesOfCalmNodesAreTakenFirst(t *testing.T) {
 	inPoolHarness(t, 2, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		specs := w.started(poolFunction(rt), 2)
 		busy, calm := w.helloSpare(specs[0]), w.helloSpare(specs[1])
-		w.scheduler.busyNodes.hear(specs[0].Node, true) // it is the only one with room
+		w.scheduler.shell.busyNodes.hear(specs[0].Node, true) // it is the only one with room
 		nodesBusy := func() bool {
-			of := w.scheduler.lookup(string(f.UID))
-			return w.scheduler.observe(of, of.spec()).NodesBusy
+			of := w.scheduler.shell.lookup(string(f.UID))
+			return w.scheduler.ticker.observe(of, of.spec()).NodesBusy
 		}
 		if !nodesBusy() {
 			t.Error("both spare instances are on the busy node, and a calm one counts")
 		}
-		w.scheduler.spares.move(calm.key, "calm")
+		w.scheduler.pools.spares.move(calm.key, "calm")
 		if nodesBusy() {
 			t.Error("the spare instance on a calm node does not count")
 		}
@@ -295,7 +295,7 @@ func TestAPoolThatIsRemovedTakesNoFunctionsInstance(t *testing.T) {
 		w.after(takeTime)
 		a.heard()
 		a.become()
-		w.scheduler.RemoveSpares()
+		w.scheduler.pools.RemoveSpares()
 		w.after(3 * computeSharesEvery)
 		w.expectCounts(f, provisioner.Counts{Created: 1})
 		if !slices.Contains(w.runtime.stopped, b.key) {
@@ -313,7 +313,7 @@ func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
 		}
 		rt = rt.DeepCopy()
 		rt.Spec.Image = "python:2"
-		w.scheduler.deps.Runtimes.(*oneRuntime).Store(rt)
+		w.scheduler.shell.deps.Runtimes.(*oneRuntime).Store(rt)
 		w.after(2 * computeSharesEvery)
 		after := w.started(poolFunction(rt), 2)
 		if after[0].Function.Spec.Template.Image != "python:2" {

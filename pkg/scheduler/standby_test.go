@@ -52,7 +52,7 @@ func TestTheStandbyServesForASilentOwner(t *testing.T) {
 // Whoever is starting, or is to stop, is of no help.
 func TestAStandbyThatDoesNotServeIsNoActingOwner(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
-		w.scheduler.Serving(false)
+		w.scheduler.shell.slots.Serving(false)
 		w.ownership.lose("")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.ownership.silence()
@@ -261,7 +261,7 @@ func TestHeartbeats(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, serving := range []bool{true, false} {
-			w.scheduler.Serving(serving)
+			w.scheduler.shell.slots.Serving(serving)
 			if err := stream.Send(&controlwire.HeartbeatRequest{Number: uint64(i)}); err != nil {
 				t.Fatal(err)
 			}
@@ -327,11 +327,11 @@ func TestAnInstanceThatIsLaunchedForALostFunctionIsItsNewOwners(t *testing.T) {
 	w := newHarness(t, config)
 	fn := newTestFunction("f", minInstances(1))
 	w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
-	f := w.scheduler.lookup(string(fn.UID))
-	c := w.scheduler.evaluate(f)
+	f := w.scheduler.shell.lookup(string(fn.UID))
+	c := w.scheduler.ticker.evaluate(f)
 	w.ownership.lose("other:1")
-	w.scheduler.syncOwnership(f)
-	w.scheduler.launch(c, c.Wanted())
+	w.scheduler.shell.syncOwnership(f)
+	w.scheduler.ticker.launch(c, c.Wanted())
 	if counts := w.instances.Observe(string(fn.UID)).Counts; counts != (provisioner.Counts{}) {
 		t.Errorf("it keeps %+v", counts)
 	}

@@ -123,7 +123,7 @@ func TestLeastInstancesAreTriedAgainByThemselves(t *testing.T) {
 		w.ticks(1)
 		for _, backoff := range []time.Duration{time.Second, 2 * time.Second} {
 			w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
-			w.after(backoff - w.scheduler.config.Tick)
+			w.after(backoff - w.scheduler.shell.config.Tick)
 			w.started(fn, 0)
 			w.ticks(2)
 		}
@@ -175,7 +175,7 @@ func TestCallsAreRefusedIfNoNodeHasRoom(t *testing.T) {
 		}
 		g.offer(fn, 3)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
-		w.after(2*time.Second - w.scheduler.config.Tick)
+		w.after(2*time.Second - w.scheduler.shell.config.Tick)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.ticks(1)
 		r := g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 2, 3)
@@ -227,7 +227,7 @@ func callersWait(t *testing.T, reason string) {
 		w.expectLog("an instance did not start", "code="+reason, "connection refused")
 		g.offer(fn, 2)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
-		if news, _ := w.scheduler.lookup(string(fn.UID)).stats.events.since(0, time.Time{}); len(news) != 0 {
+		if news, _ := w.scheduler.shell.lookup(string(fn.UID)).stats.events.since(0, time.Time{}); len(news) != 0 {
 			t.Errorf("the function is told %v", news)
 		}
 		// It is back: what waits is served by the next one.

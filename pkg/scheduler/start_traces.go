@@ -90,7 +90,7 @@ type startRecord struct {
 }
 
 // recordStart records a start if its trace was selected.
-func (s *host) recordStart(of startRecord) {
+func (s *shell) recordStart(of startRecord) {
 	scope := s.deps.Traces.BeginStart(of.key.FunctionUID, of.key.CID, len(of.waited) > 0 || of.served.IsValid())
 	if !scope.Recorded() {
 		return

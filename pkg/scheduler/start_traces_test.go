@@ -163,7 +163,7 @@ func TestNobodyWantsAStartThatNoRecordedCallWaitedFor(t *testing.T) {
 func TestTheCallsThatAreRememberedAreBounded(t *testing.T) {
 	inRecordedHarness(t, func(w *harness, r *recorder) {
 		fn, g := w.put("f", maxInstances(1)), w.gateway("g:1")
-		served := w.scheduler.lookup(string(fn.UID))
+		served := w.scheduler.shell.lookup(string(fn.UID))
 		for n := 1; n <= 100; n++ {
 			g.offerRecorded(fn, n)
 		}

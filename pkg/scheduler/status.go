@@ -16,7 +16,7 @@ import (
 
 // reporter reports functions to people, metrics and the controller.
 type reporter struct {
-	*host
+	shell     *shell
 	decisions *decisionLog
 	pools     *warmPools
 }
@@ -28,9 +28,9 @@ func (s *reporter) primary(units []*unit) (first *unit) {
 	type weight struct{ served, calls, instances int }
 	var most weight
 	for _, f := range units {
-		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
+		seen, view := s.shell.deps.Instances.Observe(f.uid), f.view(s.shell.deps.Now())
 		w := weight{calls: view.Waiting + view.Busy, instances: seen.Created + seen.Creating}
-		if s.term(f.slot) != notServed {
+		if s.shell.slots.term(f.slot) != notServed {
 			w.served = 1
 		}
 		if first == nil || cmp.Or(cmp.Compare(w.served, most.served), cmp.Compare(w.calls, most.calls), cmp.Compare(w.instances, most.instances)) >= 0 {
@@ -43,17 +43,17 @@ func (s *reporter) primary(units []*unit) (first *unit) {
 // Status is what the scheduler observes of a function, or of a single unit. The instances are
 // those of all its units; the condition is that of the primary unit.
 func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
-	units := s.units.unitsOf(uidOf(fn))
+	units := s.shell.units.unitsOf(uidOf(fn))
 	first := s.primary(units)
 	if first == nil {
 		return v1alpha1.FunctionStatus{}
 	}
 	status := v1alpha1.FunctionStatus{
 		ObservedGeneration: first.readOutline().generation,
-		Conditions:         []metav1.Condition{s.ready(first, s.deps.Instances.Observe(first.uid))},
+		Conditions:         []metav1.Condition{s.ready(first, s.shell.deps.Instances.Observe(first.uid))},
 	}
 	for _, f := range units {
-		seen := s.deps.Instances.Observe(f.uid)
+		seen := s.shell.deps.Instances.Observe(f.uid)
 		status.Instances.Ready += int32(seen.Created)
 		status.Instances.Desired += int32(seen.Created + seen.Creating)
 	}
@@ -65,10 +65,10 @@ func (s *reporter) load(units []*unit, primary *unit) *decisionlog.Load {
 	means := primary.means().Round(10 * time.Microsecond)
 	load := &decisionlog.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
 	for _, f := range units {
-		if _, served := s.syncOwnership(f); !served {
+		if _, served := s.shell.syncOwnership(f); !served {
 			continue
 		}
-		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
+		seen, view := s.shell.deps.Instances.Observe(f.uid), f.view(s.shell.deps.Now())
 		load.Creating += seen.Creating
 		load.Busy += min(view.Busy, seen.Created)
 		load.Idle += max(0, seen.Created-view.Busy)
@@ -118,7 +118,7 @@ func (f *unit) state() (generation int64, since time.Time, started bool) {
 // Known returns the facts about a unit's instances for a rollout that is decided in the same
 // process. Other processes get them from Watch.
 func (s *reporter) Known(unit *v1alpha1.Function) rollout.Observation {
-	f := s.lookup(uidOf(unit))
+	f := s.shell.lookup(uidOf(unit))
 	if f == nil {
 		return rollout.Observation{}
 	}
@@ -137,15 +137,15 @@ func (s *reporter) Known(unit *v1alpha1.Function) rollout.Observation {
 // several revisions it reports the primary one. The load covers all revisions that are served
 // here.
 func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
-	entry, known := s.deps.Catalog.Get(key)
+	entry, known := s.shell.deps.Catalog.Get(key)
 	if !known {
 		return decisionlog.Report{}, false
 	}
-	units := s.units.unitsOf(entry.UID())
+	units := s.shell.units.unitsOf(entry.UID())
 	f := s.primary(units)
 	if f == nil {
 		// The function is too new: Run has not seen it yet, or it has no revision yet.
-		return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}, true
+		return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Scheduler: s.shell.config.ID, Decisions: []decisionlog.ReportEntry{}}, true
 	}
 	a := s.report(f, decisionlog.DefaultBounds().PerFunction)
 	if len(units) > 1 {
@@ -160,15 +160,15 @@ func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool)
 // report returns the last n decisions on a unit.
 func (s *reporter) report(f *unit, n int) decisionlog.Report {
 	fn := f.fn()
-	a := decisionlog.Report{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.config.ID, Decisions: []decisionlog.ReportEntry{}}
-	if _, served := s.syncOwnership(f); !served {
-		a.Owner = s.owner(f.slot).ID
+	a := decisionlog.Report{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.shell.config.ID, Decisions: []decisionlog.ReportEntry{}}
+	if _, served := s.shell.syncOwnership(f); !served {
+		a.Owner = s.shell.slots.owner(f.slot).ID
 		return a
 	}
-	seen := s.deps.Instances.Observe(f.uid)
-	a.Decider = s.algorithm(fn)
+	seen := s.shell.deps.Instances.Observe(f.uid)
+	a.Decider = s.shell.algorithm(fn)
 	a.Served, a.ServedSince = true, f.servedSince()
-	a.Calls, a.Instances = f.view(s.deps.Now()).Arrived, seen.Created
+	a.Calls, a.Instances = f.view(s.shell.deps.Now()).Arrived, seen.Created
 	if seen.Failing {
 		a.Problem = seen.Why.Code
 	}
@@ -187,11 +187,11 @@ const (
 // minute that changed the number of instances, or else the last one. It lists functions that
 // cannot run for as long as they cannot. Each revision has its own entry.
 func (s *reporter) Latest() decisionlog.LatestReport {
-	since := s.deps.Now().Add(-latestAge)
+	since := s.shell.deps.Now().Add(-latestAge)
 	uids, more := s.decisions.recent(since, latestFunctions)
-	latest := decisionlog.LatestReport{Scheduler: s.config.ID, Functions: []decisionlog.Report{}, Broken: s.broken(latestFunctions), More: more}
+	latest := decisionlog.LatestReport{Scheduler: s.shell.config.ID, Functions: []decisionlog.Report{}, Broken: s.broken(latestFunctions), More: more}
 	for _, uid := range uids {
-		if f := s.lookup(uid); f != nil {
+		if f := s.shell.lookup(uid); f != nil {
 			a := s.report(f, 0)
 			if e, known := s.decisions.notable(uid, since); a.Served && known {
 				a.Decisions = decisionlog.ReportEntries([]decisionlog.Entry{e})
@@ -205,12 +205,12 @@ func (s *reporter) Latest() decisionlog.LatestReport {
 // broken returns at most n functions that cannot run.
 func (s *reporter) broken(n int) []decisionlog.Broken {
 	var all []decisionlog.Broken
-	for _, f := range s.all() {
-		seen := s.deps.Instances.Observe(f.uid)
+	for _, f := range s.shell.all() {
+		seen := s.shell.deps.Instances.Observe(f.uid)
 		if !seen.Failing || seen.Created > 0 {
 			continue
 		}
-		if _, served := s.syncOwnership(f); served {
+		if _, served := s.shell.syncOwnership(f); served {
 			of := f.readOutline()
 			all = append(all, decisionlog.Broken{Namespace: of.key.Namespace, Name: of.key.Name, Revision: of.revision, Reason: seen.Why.Code})
 		}
@@ -237,7 +237,7 @@ type Totals struct {
 
 // Totals returns the totals of a unit, or the sums over all existing units of a function.
 func (s *reporter) Totals(uid string) (t Totals) {
-	for _, f := range s.units.unitsOf(uid) {
+	for _, f := range s.shell.units.unitsOf(uid) {
 		f.mu.Lock()
 		t.Launched += int(f.stats.counters[instanceLaunched])
 		t.Peak += f.stats.peak

@@ -117,7 +117,7 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 		a.pull(1, doneWith(1, 1234567*time.Nanosecond))
 		g.offer(fn, 2)
 
-		got := w.scheduler.Status(fn)
+		got := w.scheduler.reporter.Status(fn)
 		want := v1alpha1.FunctionStatus{
 			ObservedGeneration: 4,
 			Instances:          v1alpha1.InstanceCounts{Ready: 2, Desired: 3},
@@ -129,11 +129,11 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
-		account, _ := w.scheduler.Report(fn.Key())
+		account, _ := w.scheduler.reporter.Report(fn.Key())
 		if diff := cmp.Diff(&decisionlog.Load{Creating: 1, Busy: 1, Idle: 1, MeanExecution: 0.00123}, account.Load); diff != "" {
 			t.Errorf("load (-want +got):\n%s", diff)
 		}
-		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{Launched: 3, Peak: 3}) {
+		if got := w.scheduler.reporter.Totals(string(fn.UID)); got != (Totals{Launched: 3, Peak: 3}) {
 			t.Errorf("totals %+v", got)
 		}
 	})
@@ -153,7 +153,7 @@ func TestAReportTellsOfTheLastWaitForACore(t *testing.T) {
 			synctest.Wait()
 		}
 		told := func() *decisionlog.CoreWait {
-			report, _ := w.scheduler.Report(fn.Key())
+			report, _ := w.scheduler.reporter.Report(fn.Key())
 			return report.LastCoreWait
 		}
 		if got := told(); got != nil {
@@ -186,17 +186,17 @@ func TestAnInstanceThatLeavesSaysNothingOfItsNode(t *testing.T) {
 		a := w.ready(spec)
 		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{NodeBusy: true}}})
 		synctest.Wait()
-		if !w.scheduler.busyNodes.has(spec.Node) {
+		if !w.scheduler.shell.busyNodes.has(spec.Node) {
 			t.Error("its node does not count as busy")
 		}
 		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{}}})
 		synctest.Wait()
-		if w.scheduler.busyNodes.has(spec.Node) {
+		if w.scheduler.shell.busyNodes.has(spec.Node) {
 			t.Error("its node counts as busy after its goodbye")
 		}
 		a.cut()
 		synctest.Wait()
-		if w.scheduler.busyNodes.some() {
+		if w.scheduler.shell.busyNodes.some() {
 			t.Error("a node counts as busy after its stream has ended")
 		}
 	})
@@ -228,10 +228,10 @@ func TestTicketsThatTwoInstancesGetOnPurposeAreCounted(t *testing.T) {
 func TestStatusOfAnUnknownFunctionIsEmpty(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn := newTestFunction("nowhere")
-		if diff := cmp.Diff(v1alpha1.FunctionStatus{}, w.scheduler.Status(fn)); diff != "" {
+		if diff := cmp.Diff(v1alpha1.FunctionStatus{}, w.scheduler.reporter.Status(fn)); diff != "" {
 			t.Error(diff)
 		}
-		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{}) {
+		if got := w.scheduler.reporter.Totals(string(fn.UID)); got != (Totals{}) {
 			t.Errorf("totals %+v", got)
 		}
 	})
@@ -242,7 +242,7 @@ func TestFunctionIsReadyAsLongAsAnInstanceIsThere(t *testing.T) {
 		fn := w.put("f", minInstances(2))
 		w.ticks(1)
 		specs := w.started(fn, 2)
-		ready := func() metav1.Condition { return w.scheduler.Status(fn).Conditions[0] }
+		ready := func() metav1.Condition { return w.scheduler.reporter.Status(fn).Conditions[0] }
 		w.ready(specs[0])
 		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "killed")
 		w.after(0)
@@ -267,7 +267,7 @@ func TestExecutionTimesAreHeldWithinTheTimeout(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
-		mean := func() time.Duration { return w.scheduler.lookup(string(fn.UID)).means().Execution }
+		mean := func() time.Duration { return w.scheduler.shell.lookup(string(fn.UID)).means().Execution }
 		a.pull(1, doneWith(1, -time.Hour), doneWith(1, 0))
 		if got := mean(); got != 0 {
 			t.Errorf("mean %v of what nothing can have taken", got)
@@ -314,7 +314,7 @@ func TestA20ReadyIsNoOlderThanWhatIsKnown(t *testing.T) {
 		fn := w.put("f", old)
 		since := func(want time.Time) {
 			t.Helper()
-			if c := w.scheduler.Status(fn).Conditions[0]; c.Reason != v1alpha1.ReasonAccepted || !c.LastTransitionTime.Time.Equal(want) {
+			if c := w.scheduler.reporter.Status(fn).Conditions[0]; c.Reason != v1alpha1.ReasonAccepted || !c.LastTransitionTime.Time.Equal(want) {
 				t.Errorf("it is %s since %v, want since %v", c.Reason, c.LastTransitionTime, want)
 			}
 		}
@@ -331,11 +331,11 @@ func TestA2TheConditionIsOfTheRevisionThatIsServed(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		ready := func(fn *v1alpha1.Function, status metav1.ConditionStatus, reason string) {
 			t.Helper()
-			of := w.scheduler.Status(fn).Conditions[0]
+			of := w.scheduler.reporter.Status(fn).Conditions[0]
 			if of.Status != status || of.Reason != reason {
 				t.Errorf("it is %s, %s, want %s, %s", of.Status, of.Reason, status, reason)
 			}
-			facts := w.scheduler.facts(w.scheduler.lookup(string(fn.UID)))
+			facts := w.scheduler.reporter.facts(w.scheduler.shell.lookup(string(fn.UID)))
 			if facts.started != (reason == v1alpha1.ReasonStarted) || (facts.problem != "") != (status == metav1.ConditionFalse) {
 				t.Errorf("watchers are told started %v and the problem %q, want %s", facts.started, facts.problem, reason)
 			}
@@ -346,7 +346,7 @@ func TestA2TheConditionIsOfTheRevisionThatIsServed(t *testing.T) {
 		ready(fn, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
 		// What is asked for may be newer than what the scheduler has taken up.
 		newer := newTestFunction("f", minInstances(1), generation(2))
-		if of := w.scheduler.Status(newer).Conditions[0]; of.ObservedGeneration != 1 {
+		if of := w.scheduler.reporter.Status(newer).Conditions[0]; of.ObservedGeneration != 1 {
 			t.Errorf("the condition is about generation %d, want 1", of.ObservedGeneration)
 		}
 		w.runtime.end(keyOf(string(fn.UID), broken.CID), "a syntax error")
@@ -375,11 +375,11 @@ func TestWatchersHearOfStartsThatFailThoughOthersServe(t *testing.T) {
 		w.ready(two[0])
 		w.runtime.end(keyOf(string(fn.UID), two[1].CID), "a syntax error")
 		w.after(time.Millisecond)
-		facts := w.scheduler.facts(w.scheduler.lookup(string(fn.UID)))
+		facts := w.scheduler.reporter.facts(w.scheduler.shell.lookup(string(fn.UID)))
 		if facts.created != 1 || facts.problem != v1alpha1.ReasonStartFailed || !strings.Contains(facts.detail, "a syntax error") {
 			t.Errorf("they are told %+v", facts)
 		}
-		if of := w.scheduler.Status(fn).Conditions[0]; of.Status != metav1.ConditionTrue {
+		if of := w.scheduler.reporter.Status(fn).Conditions[0]; of.Status != metav1.ConditionTrue {
 			t.Errorf("Ready is %+v", of)
 		}
 	})
@@ -397,7 +397,7 @@ func TestA2AFailureOfAnOlderRevisionSaysNothingOfTheMendedOne(t *testing.T) {
 		fn = w.put("f", revision(2))
 		w.runtime.end(keyOf(string(old.UID), broken.CID), "it was told to")
 		w.after(time.Millisecond)
-		if of := w.scheduler.Status(fn).Conditions[0]; of.Status != metav1.ConditionTrue {
+		if of := w.scheduler.reporter.Status(fn).Conditions[0]; of.Status != metav1.ConditionTrue {
 			t.Errorf("the mended function is said to fail: %s", of.Message)
 		}
 	})

@@ -11,9 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/timerqueue"
 )
 
-// host is the shell around the cores of all functions: it feeds them events and carries out
-// their effects.
-type host struct {
+// shell surrounds the cores of all functions: it feeds them events and carries out their effects.
+type shell struct {
 	config  Config
 	deps    Deps
 	metrics *metrics
@@ -22,7 +21,7 @@ type host struct {
 	// not replaced.
 	protocols  wire.Speech
 	oldestKept uint32
-	*slotTable
+	slots      *slotTable
 
 	units     *units
 	opener    *opener
@@ -39,13 +38,13 @@ type host struct {
 	triggers chan *unit
 }
 
-func newHost(config Config, deps Deps) *host {
-	return &host{
+func newShell(config Config, deps Deps) *shell {
+	return &shell{
 		config:    config,
 		deps:      deps,
 		protocols: wire.AgentProtocols, oldestKept: wire.KeepAgents,
 		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
-		slotTable: &slotTable{id: config.ID, standby: standbyName(config.ID), ownership: deps.Ownership, router: deps.Router},
+		slots:     &slotTable{id: config.ID, standby: standbyName(config.ID), ownership: deps.Ownership, router: deps.Router},
 		units:     newUnits(),
 		opener:    &opener{requests: deps.Instances, runtimes: deps.Runtimes},
 		dirty:     &dirtySet{},
@@ -94,14 +93,14 @@ func (t *timers) due(now time.Time) []*unit {
 }
 
 // step feeds an event to a function's core and carries out the effects.
-func (s *host) step(f *unit, e core.Event) {
+func (s *shell) step(f *unit, e core.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.stepLocked(f, e)
 }
 
 // stepFor is step for an event that a T answers.
-func stepFor[T core.Effect](s *host, f *unit, e core.Event) (answer T, is bool) {
+func stepFor[T core.Effect](s *shell, f *unit, e core.Event) (answer T, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return core.AnswerOf[T](s.stepLocked(f, e))
@@ -109,13 +108,13 @@ func stepFor[T core.Effect](s *host, f *unit, e core.Event) (answer T, is bool) 
 
 // stepLocked is step for callers that hold the function's lock. Its result is valid until they
 // release it.
-func (s *host) stepLocked(f *unit, e core.Event) []core.Effect {
+func (s *shell) stepLocked(f *unit, e core.Event) []core.Effect {
 	return s.stepAt(f, s.deps.Now(), e)
 }
 
 // stepAt is stepLocked for callers that have read the clock under the lock: a core's time must
 // not go back.
-func (s *host) stepAt(f *unit, now time.Time, e core.Event) []core.Effect {
+func (s *shell) stepAt(f *unit, now time.Time, e core.Event) []core.Effect {
 	waiting := f.core.Waiting()
 	effects := f.core.Step(now, e)
 	for _, effect := range effects {
@@ -136,7 +135,7 @@ func (s *host) stepAt(f *unit, now time.Time, e core.Event) []core.Effect {
 
 // execute carries out an effect of a function's core. It calls nothing that takes a function's
 // lock or blocks.
-func (s *host) execute(f *unit, now time.Time, e core.Effect) {
+func (s *shell) execute(f *unit, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
 		if e.Rebound {
@@ -178,7 +177,7 @@ func (s *host) execute(f *unit, now time.Time, e core.Effect) {
 }
 
 // refuseTickets refuses tickets at their gateways.
-func (s *host) refuseTickets(f *unit, e core.Refuse) {
+func (s *shell) refuseTickets(f *unit, e core.Refuse) {
 	f.stats.byReason.refusals.add(string(e.Why.Reason), len(e.Tickets))
 	for _, t := range e.Tickets {
 		if o := s.gateways.streamTo(t.Gateway); o != nil {
@@ -190,7 +189,7 @@ func (s *host) refuseTickets(f *unit, e core.Refuse) {
 }
 
 // onTerminate terminates an instance that was drained because it was idle, or for its agent.
-func (s *host) onTerminate(f *unit, e core.Terminate) {
+func (s *shell) onTerminate(f *unit, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
 		f.stats.counters[instanceEvicted]++
@@ -212,12 +211,12 @@ func (s *host) onTerminate(f *unit, e core.Terminate) {
 
 // kindStart is the mean start time of the function's ClusterRuntime. The caller holds the
 // function's lock.
-func (s *host) kindStart(f *unit) time.Duration { return s.starts.mean(f.kind) }
+func (s *shell) kindStart(f *unit) time.Duration { return s.starts.mean(f.kind) }
 
 // trigger runs a decision now for a function that has calls and no instance: the next tick
 // would decide the same, and the first call would wait for it. always also triggers a function
 // whose decider asked to see the next call.
-func (s *host) trigger(f *unit, always bool) {
+func (s *shell) trigger(f *unit, always bool) {
 	if always || !s.hasInstance(f) {
 		select {
 		case s.triggers <- f:
@@ -227,19 +226,19 @@ func (s *host) trigger(f *unit, always bool) {
 }
 
 // lookup returns a unit, or nil.
-func (s *host) lookup(uid string) *unit { return s.units.lookup(uid) }
+func (s *shell) lookup(uid string) *unit { return s.units.lookup(uid) }
 
-func (s *host) all() []*unit { return s.units.all() }
+func (s *shell) all() []*unit { return s.units.all() }
 
 // hasInstance reports whether the function has an instance, or one is starting.
-func (s *host) hasInstance(f *unit) bool {
+func (s *shell) hasInstance(f *unit) bool {
 	counts := s.deps.Instances.Observe(f.uid)
 	return counts.Created+counts.Creating > 0
 }
 
 // terminate lets a drained instance finish its calls and end within that time. An instance
 // that is still starting is stopped.
-func (s *host) terminate(in provisioner.Instance, within time.Duration) {
+func (s *shell) terminate(in provisioner.Instance, within time.Duration) {
 	if in.State == provisioner.Creating {
 		s.deps.Instances.End(in.Key, provisioner.Ending{})
 	} else {
@@ -255,7 +254,7 @@ func drainTime(fn *v1alpha1.Function) time.Duration {
 // releaseIfUnserved drops instances that were launched or adopted while another goroutine gave
 // the function up. Their agents go to its owner, and this scheduler would stop them for their
 // silence.
-func (s *host) releaseIfUnserved(f *unit) {
+func (s *shell) releaseIfUnserved(f *unit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.core.Term() == core.Unserved {

@@ -11,8 +11,8 @@ import (
 // ticker decides in every tick how many instances each function has, and launches them. Only
 // Run's goroutine uses it.
 type ticker struct {
-	*host
-	*warmPools
+	shell     *shell
+	pools     *warmPools
 	peerRoom  *peerRoom
 	decisions *decisionLog
 	pauses    core.PauseDetector
@@ -26,13 +26,13 @@ type ticker struct {
 // tick looks at every function that is not parked. The numbers are those of
 // docs/architecture.md, "A tick".
 func (s *ticker) tick() {
-	begun := s.deps.Now()
+	begun := s.shell.deps.Now()
 	// 1. Read which instances have ended, and wake functions whose timers have expired.
-	s.placer.beginTick(begun)
-	for _, f := range s.timers.due(begun) {
-		s.step(f, core.Woken{})
+	s.pools.placer.beginTick(begun)
+	for _, f := range s.shell.timers.due(begun) {
+		s.shell.step(f, core.Woken{})
 	}
-	active := s.units.listActive()
+	active := s.shell.units.listActive()
 	// 2. Launch nothing after a pause of the process: what it observes then is old.
 	if s.noteRun(begun); s.pauses.Holding(begun) {
 		s.discardLosses(active)
@@ -54,18 +54,18 @@ func (s *ticker) tick() {
 	}
 	// 6. Ask other schedulers for room that could not be made, and make room for their
 	// requests.
-	s.peerRoom.setShortages(s.placer.planner.Shortages())
-	s.placer.lend(begun)
+	s.peerRoom.setShortages(s.pools.placer.planner.Shortages())
+	s.pools.placer.lend(begun)
 	// 7. Bring warm pools to their size with the remaining rate and room.
-	s.maintainPools()
-	s.metrics.observeTick(s.deps.Now().Sub(begun))
+	s.pools.maintainPools()
+	s.shell.metrics.observeTick(s.shell.deps.Now().Sub(begun))
 }
 
 // runNow decides on a function before the next tick, unless that is no longer needed.
 func (s *ticker) runNow(f *unit) {
-	now := s.deps.Now()
+	now := s.shell.deps.Now()
 	s.noteRun(now)
-	left := s.budget.LeftNow(now)
+	left := s.pools.budget.LeftNow(now)
 	if left == 0 || !s.needsRun(f) || s.pauses.Holding(now) {
 		return
 	}
@@ -77,27 +77,27 @@ func (s *ticker) runNow(f *unit) {
 
 // needsRun reports whether a waiting call requires a decision before the next tick.
 func (s *ticker) needsRun(f *unit) bool {
-	there := s.hasInstance(f)
+	there := s.shell.hasInstance(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.core.NeedsRun(s.deps.Now(), there)
+	return f.core.NeedsRun(s.shell.deps.Now(), there)
 }
 
 // evaluate decides for one function. It returns nil if nothing can be decided.
 func (s *ticker) evaluate(f *unit) *evaluation {
-	if s.lookup(f.uid) != f {
+	if s.shell.lookup(f.uid) != f {
 		return nil // it was deleted
 	}
-	s.syncOwnership(f) // what was taken over just now is observed, too
+	s.shell.syncOwnership(f) // what was taken over just now is observed, too
 	u := f.spec()
 	observed := s.observe(f, u)
-	term := s.term(f.slot)
+	term := s.shell.slots.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	term, _ = s.syncOwnershipLocked(f, term)
-	now := s.deps.Now()
+	term, _ = s.shell.syncOwnershipLocked(f, term)
+	now := s.shell.deps.Now()
 	s.ticked.Observed = observed
-	d, is := core.AnswerOf[*core.Decided](s.stepAt(f, now, &s.ticked))
+	d, is := core.AnswerOf[*core.Decided](s.shell.stepAt(f, now, &s.ticked))
 	if !is {
 		return nil
 	}
@@ -110,17 +110,17 @@ func (s *ticker) apply(c *evaluation, ticking bool) {
 	f, launched := c.unit, c.launched
 	s.recordOutcome(c)
 	s.cancelSurplus(c)
-	s.placer.planner.Trim(f.uid, c.missing())
+	s.pools.placer.planner.Trim(f.uid, c.missing())
 	if launched.NoRoom != "" && ticking {
-		s.placer.handleShortage(c)
+		s.pools.placer.handleShortage(c)
 	}
 	s.decisions.addEntry(s, c)
-	now := s.deps.Now()
+	now := s.shell.deps.Now()
 	s.applied = core.Applied{
 		Decided: c.Decided, Launched: len(launched.Keys), Cancelled: len(c.cancelled), NoRoom: launched.NoRoom != "",
 		LacksRoom: c.lacksRoom, ReplaceAgent: !now.Before(s.renewAt),
 	}
-	if _, renewed := stepFor[core.AgentReplaced](s.host, f, &s.applied); renewed {
+	if _, renewed := stepFor[core.AgentReplaced](s.shell, f, &s.applied); renewed {
 		s.renewAt = now.Add(core.ReplaceAgentEvery)
 	}
 }
@@ -130,7 +130,7 @@ func (s *ticker) heldBack(c *evaluation) decisionlog.HeldBack {
 	if !c.attempted || len(c.launched.Keys) >= c.Wanted() {
 		return decisionlog.HeldBack{}
 	}
-	why := s.deps.Instances.Observe(c.unit.uid).Unavailable
+	why := s.shell.deps.Instances.Observe(c.unit.uid).Unavailable
 	return decisionlog.HeldBack{Reason: invocation.Excerpt(why.Reason), For: why.RetryAt.Sub(why.At)}
 }
 
@@ -145,12 +145,12 @@ func noCapacity(why string, retryAfter time.Duration) invocation.Refusal {
 // observe reads a function's instances one level below. It does so before the core reads the
 // queue: a ticket that is pulled in between then counts as a busy instance, and not twice.
 func (s *ticker) observe(f *unit, u *unitSpec) core.Observed {
-	seen := s.deps.Instances.Observe(f.uid)
-	_, unconfirmed := s.deps.Ownership.Unconfirmed()
+	seen := s.shell.deps.Instances.Observe(f.uid)
+	_, unconfirmed := s.shell.deps.Ownership.Unconfirmed()
 	return core.Observed{
 		Created: seen.Created, Creating: seen.Creating, Awaited: seen.Awaited,
-		Failing: seen.Failing, Room: s.placer.room(u) + s.spareRoom(f, u.fn), NodesBusy: s.nodesBusy(f, u),
-		KindStart: s.starts.mean(kindOf(u.fn)), Unconfirmed: unconfirmed,
+		Failing: seen.Failing, Room: s.pools.placer.room(u) + s.pools.spareRoom(f, u.fn), NodesBusy: s.pools.nodesBusy(f, u),
+		KindStart: s.shell.starts.mean(kindOf(u.fn)), Unconfirmed: unconfirmed,
 	}
 }
 
@@ -158,14 +158,14 @@ func (s *ticker) observe(f *unit, u *unitSpec) core.Observed {
 // Calls that wait for the others are noticed when the hold ends.
 func (s *ticker) discardLosses(active []*unit) {
 	for _, f := range active {
-		s.step(f, core.Paused{})
+		s.shell.step(f, core.Paused{})
 	}
 }
 
 // noteRun records that Run's loop runs. It precedes everything that may launch.
 func (s *ticker) noteRun(now time.Time) {
 	if paused := s.pauses.Ran(now); paused > 0 {
-		s.deps.Log.Warn("the process was paused; no instances are launched until agents have reconnected",
+		s.shell.deps.Log.Warn("the process was paused; no instances are launched until agents have reconnected",
 			"paused", paused, "held", core.PauseHold)
 	}
 }

@@ -19,7 +19,7 @@ func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
 		g.offer(fn, 1, 2)
 		a.expect("ticket 0001 at g:1")
 		b.expect("ticket 0002 at g:1")
-		w.after(w.scheduler.config.ClaimGrace)
+		w.after(w.scheduler.shell.config.ClaimGrace)
 
 		fn = w.put("f", maxInstances(1))
 		w.ticks(1)
@@ -39,7 +39,7 @@ func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
 		w.ticks(10)
 		a.expect()
 		w.started(fn, 0)
-		if w.scheduler.units.isActive(w.scheduler.lookup(string(fn.UID))) {
+		if w.scheduler.shell.units.isActive(w.scheduler.shell.lookup(string(fn.UID))) {
 			t.Error("it does not rest although there are no more than it may have")
 		}
 	})

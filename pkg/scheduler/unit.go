@@ -90,7 +90,7 @@ func (b *unitStats) observeExecutions(took time.Duration, n uint64) {
 	b.executions.ObserveN(took.Seconds(), n)
 }
 
-func (s *host) newUnit(n news) *unit {
+func (s *shell) newUnit(n news) *unit {
 	now, uid := s.deps.Now(), uidOf(n.fn)
 	f := &unit{
 		opener:       s.opener,
@@ -119,7 +119,7 @@ func (f *unit) setStream(cid invocation.CID, p *pullStream) {
 }
 
 // specOf returns the settings that a function's core uses.
-func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
+func (s *shell) specOf(fn *v1alpha1.Function) core.Spec {
 	scaling, down, calls := &fn.Spec.Scaling, &fn.Spec.Scaling.ScaleDown, &fn.Spec.Calls
 	backoff, idle := down.Idle()
 	spec := core.Spec{
@@ -138,20 +138,20 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 }
 
 // algorithm is the name of a function's decider: its own, or that of the configuration.
-func (s *host) algorithm(fn *v1alpha1.Function) string {
+func (s *shell) algorithm(fn *v1alpha1.Function) string {
 	if _, known := autoscaler.ByName(fn.Algorithm()); known {
 		return fn.Algorithm()
 	}
 	return s.config.Decider
 }
 
-func (s *host) decider(fn *v1alpha1.Function) autoscaler.Decider {
+func (s *shell) decider(fn *v1alpha1.Function) autoscaler.Decider {
 	d, _ := autoscaler.ByName(s.algorithm(fn)) // which Config.Validate knows
 	return d
 }
 
 // params are the deciders' constants.
-func (s *host) params() autoscaler.Params {
+func (s *shell) params() autoscaler.Params {
 	return autoscaler.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
 }
 

@@ -152,12 +152,12 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		why = reasonUnused
 	}
 	// Removed units go first: another one may have the same number.
-	for _, uid := range s.units.setUnits(e.UID, units) {
+	for _, uid := range s.shell.units.setUnits(e.UID, units) {
 		s.removeUnit(uid, why)
 	}
 	for _, unit := range units {
 		n := news{e.Entry, e.Packed, unit}
-		switch f := s.lookup(uidOf(unit)); {
+		switch f := s.shell.lookup(uidOf(unit)); {
 		case f == nil:
 			s.addUnit(n)
 		case !f.acceptIfSame(n): // otherwise another unit of the function has changed
@@ -167,44 +167,44 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 }
 
 func (s *Scheduler) addUnit(n news) {
-	f := s.newUnit(n)
-	s.units.add(f)
+	f := s.shell.newUnit(n)
+	s.shell.units.add(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.markDirty(f)
-	s.stepLocked(f, core.Woken{})
+	s.shell.markDirty(f)
+	s.shell.stepLocked(f, core.Woken{})
 }
 
 // updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
 // not change: another revision is another unit. The start back-off is reset if the author has
 // changed the function, but not by a rollout.
 func (s *Scheduler) updateUnit(f *unit, n news) {
-	spec := s.specOf(n.fn)
+	spec := s.shell.specOf(n.fn)
 	f.mu.Lock()
 	changed := f.generation != n.fn.Generation
 	f.accept(n)
-	s.stepLocked(f, core.SpecChanged{Spec: spec})
+	s.shell.stepLocked(f, core.SpecChanged{Spec: spec})
 	f.mu.Unlock()
 	if changed {
-		s.deps.Instances.ResetBackoff(f.uid)
+		s.shell.deps.Instances.ResetBackoff(f.uid)
 	}
 }
 
 // removeUnit removes a unit: its instances are drained, and its waiting calls are refused.
 func (s *Scheduler) removeUnit(uid, why string) {
-	f := s.units.remove(uid)
+	f := s.shell.units.remove(uid)
 	if f == nil {
 		return
 	}
-	s.timers.set(f, time.Time{})
-	s.step(f, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
-	if s.term(f.slot) != notServed {
-		s.deps.Instances.Adopt(f.fn())
+	s.shell.timers.set(f, time.Time{})
+	s.shell.step(f, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
+	if s.shell.slots.term(f.slot) != notServed {
+		s.shell.deps.Instances.Adopt(f.fn())
 	}
-	for _, in := range s.deps.Instances.Instances(f.uid) {
-		s.terminate(in, drainTime(f.fn()))
+	for _, in := range s.shell.deps.Instances.Instances(f.uid) {
+		s.shell.terminate(in, drainTime(f.fn()))
 	}
-	s.deps.Instances.Forget(f.uid)
+	s.shell.deps.Instances.Forget(f.uid)
 	s.reporter.decisions.removeFunction(uid)
 }
 

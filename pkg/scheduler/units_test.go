@@ -70,7 +70,7 @@ func TestEachRevisionHasItsOwnInstancesAndCalls(t *testing.T) {
 		w.catalog.Remove(fresh.Key())
 		w.ticks(1)
 		b.expect("retire: " + reasonDeleted)
-		if left := w.scrape("function"); len(left)+len(w.scheduler.all())+len(w.scheduler.units.ofFunction) > 0 {
+		if left := w.scrape("function"); len(left)+len(w.scheduler.shell.all())+len(w.scheduler.shell.units.ofFunction) > 0 {
 			t.Errorf("something is left of a function that is gone: %v", left)
 		}
 	})
@@ -85,7 +85,7 @@ func TestAChangeOfOneRevisionWakesNoOther(t *testing.T) {
 		changed.Spec.Calls.MaxInFlight = 7
 		w.putUnits(old, changed)
 		for unit, wakes := range map[*v1alpha1.Function]bool{old: false, changed: true} {
-			if f := w.scheduler.lookup(string(unit.UID)); w.scheduler.units.isActive(f) != wakes {
+			if f := w.scheduler.shell.lookup(string(unit.UID)); w.scheduler.shell.units.isActive(f) != wakes {
 				t.Errorf("%s is awake: %t", unit.Revision(), !wakes)
 			}
 		}
@@ -111,7 +111,7 @@ func TestNoSeriesIsThereTwice(t *testing.T) {
 
 func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
-		w.scheduler.deps.Estimates = fixedEstimates{Execution: time.Second}
+		w.scheduler.shell.deps.Estimates = fixedEstimates{Execution: time.Second}
 		old, fresh, g := unitNo(1, minInstances(2)), unitNo(2, minInstances(1)), w.gateway("g:1")
 		w.putUnits(old, fresh)
 		w.ticks(1)
@@ -123,13 +123,13 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 		synctest.Wait()
 
 		function, _ := w.catalog.Get(old.Key())
-		of := func(fn *v1alpha1.Function) v1alpha1.InstanceCounts { return w.scheduler.Status(fn).Instances }
+		of := func(fn *v1alpha1.Function) v1alpha1.InstanceCounts { return w.scheduler.reporter.Status(fn).Instances }
 		if diff := cmp.Diff([]v1alpha1.InstanceCounts{
 			{Ready: 3, Desired: 3}, {Ready: 2, Desired: 2}, {Ready: 1, Desired: 1},
 		}, []v1alpha1.InstanceCounts{of(function.Function), of(old), of(fresh)}); diff != "" {
 			t.Errorf("the function's, and each revision's instances (-want +got):\n%s", diff)
 		}
-		if got := w.scheduler.Totals("uid-f"); got != (Totals{Launched: 3, Peak: 3}) {
+		if got := w.scheduler.reporter.Totals("uid-f"); got != (Totals{Launched: 3, Peak: 3}) {
 			t.Errorf("totals %+v", got)
 		}
 		got := w.account()
@@ -140,13 +140,13 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 			t.Errorf("load of both (-want +got):\n%s", diff)
 		}
 		told := make(map[string]bool)
-		for _, a := range w.scheduler.Latest().Functions {
+		for _, a := range w.scheduler.reporter.Latest().Functions {
 			told[a.Revision] = true
 		}
 		if !told[old.Revision()] || !told[fresh.Revision()] {
 			t.Errorf("decisions are told of %v, want of both", told)
 		}
-		estimates := w.scheduler.Estimates()
+		estimates := w.scheduler.reporter.Estimates()
 		slices.SortFunc(estimates, func(a, b estimate.Unit) int { return strings.Compare(a.Revision, b.Revision) })
 		if len(estimates) != 2 || estimates[0].UID != string(old.UID) || estimates[1].Revision != fresh.Revision() ||
 			estimates[0].Function != "uid-f" || estimates[0].Execution != time.Second {
@@ -173,11 +173,11 @@ func (r estimatesByFunction) Restore(unit *v1alpha1.Function) estimate.Means {
 
 func TestANewRevisionBeginsWithWhatIsKnownOfItsFunction(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
-		w.scheduler.deps.Estimates = estimatesByFunction{map[string]estimate.Means{"uid-f": {Execution: 3 * time.Second, Start: time.Second}}}
+		w.scheduler.shell.deps.Estimates = estimatesByFunction{map[string]estimate.Means{"uid-f": {Execution: 3 * time.Second, Start: time.Second}}}
 		fresh := unitNo(7)
 		w.putUnits(fresh)
 		w.ticks(1)
-		if got := w.scheduler.lookup(string(fresh.UID)).means(); got != (estimate.Means{Execution: 3 * time.Second, Start: time.Second}) {
+		if got := w.scheduler.shell.lookup(string(fresh.UID)).means(); got != (estimate.Means{Execution: 3 * time.Second, Start: time.Second}) {
 			t.Errorf("it begins with %+v", got)
 		}
 	})
@@ -206,8 +206,8 @@ func TestFactsAreOfARevisionAndSayThatItHasStarted(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
 		fn := unitNo(2, minInstances(1))
 		w.putUnits(unitNo(1), fn)
-		f := w.scheduler.lookup(string(fn.UID))
-		facts := func() *controlwire.FunctionFacts { return w.scheduler.facts(f).wire(f, nil, time.Now()) }
+		f := w.scheduler.shell.lookup(string(fn.UID))
+		facts := func() *controlwire.FunctionFacts { return w.scheduler.reporter.facts(f).wire(f, nil, time.Now()) }
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
 		if got := facts(); got.GetStarted() || got.GetFunctionUid() != "uid-f-2" || got.GetRevision() != "00002" || got.GetName() != "f" {
@@ -231,12 +231,12 @@ func TestARevisionThatIsTakenOverHasStarted(t *testing.T) {
 		w.after(core.AuditEvery)
 		w.ownership.own(true)
 		w.after(core.AuditEvery)
-		f := w.scheduler.lookup(string(fn.UID))
-		if w.scheduler.facts(f).started {
+		f := w.scheduler.shell.lookup(string(fn.UID))
+		if w.scheduler.reporter.facts(f).started {
 			t.Error("it is said to have started, though a pod may run whose function does not")
 		}
 		w.ready(provisioner.InstanceSpec{Function: fn, CID: "00000007-000009"})
-		if !w.scheduler.facts(f).started {
+		if !w.scheduler.reporter.facts(f).started {
 			t.Error("it is not said to have started, though an instance asks for work")
 		}
 	})

@@ -38,7 +38,7 @@ func (p *player) play(step int) {
 	n := step / playKinds
 	name := fmt.Sprint("f", n%4)
 	fn := newTestFunction(name)
-	f := p.scheduler.lookup(string(fn.UID))
+	f := p.scheduler.shell.lookup(string(fn.UID))
 	switch kind := step % playKinds; {
 	case kind <= 2:
 		p.calls++
@@ -139,7 +139,7 @@ func TestTheUsageIndexFollowsTheTime(t *testing.T) {
 
 // evictable is how many instances may be evicted.
 func (w *harness) evictable() (n int) {
-	for _, line := range w.scheduler.placer.planner.Lines() {
+	for _, line := range w.scheduler.pools.placer.planner.Lines() {
 		if strings.HasPrefix(line, "idle: ") {
 			n++
 		}
@@ -150,8 +150,8 @@ func (w *harness) evictable() (n int) {
 // madeAnew is what a look at all functions finds.
 func (w *harness) madeAnew() []string {
 	s, usages, planner := w.scheduler, make(map[string]capacity.Usage), capacity.New(capacity.Config{})
-	look := func(uid string) { usages[uid] = s.placer.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
-	for _, f := range s.all() {
+	look := func(uid string) { usages[uid] = s.pools.placer.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
+	for _, f := range s.shell.all() {
 		look(f.uid)
 	}
 	for _, key := range w.runtime.Instances() {
@@ -167,11 +167,11 @@ func (w *harness) usageDiff() string {
 	synctest.Wait()
 	s := w.scheduler
 	defer func() {
-		for _, mu := range []*sync.Mutex{&s.mu, &s.dirty.mu} {
+		for _, mu := range []*sync.Mutex{&s.shell.slots.mu, &s.shell.dirty.mu} {
 			mu.Lock()
 			mu.Unlock() //nolint:staticcheck // it is only to be after
 		}
 	}()
-	s.placer.handInUsage(time.Now())
-	return cmp.Diff(w.madeAnew(), s.placer.planner.Lines())
+	s.pools.placer.handInUsage(time.Now())
+	return cmp.Diff(w.madeAnew(), s.pools.placer.planner.Lines())
 }

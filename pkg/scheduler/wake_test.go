@@ -20,15 +20,15 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 	s := w.scheduler
 	fn := newTestFunction("f")
 	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
-	f := s.lookup(string(fn.UID))
-	c := s.evaluate(f)
-	s.step(f, core.Ended{})
-	s.apply(c, false)
-	if !s.units.isActive(f) {
+	f := s.shell.lookup(string(fn.UID))
+	c := s.ticker.evaluate(f)
+	s.shell.step(f, core.Ended{})
+	s.ticker.apply(c, false)
+	if !s.shell.units.isActive(f) {
 		t.Error("it rests, and what happened is never looked at")
 	}
-	s.apply(s.evaluate(f), false)
-	if s.units.isActive(f) {
+	s.ticker.apply(s.ticker.evaluate(f), false)
+	if s.shell.units.isActive(f) {
 		t.Error("it does not rest though nothing happened")
 	}
 }
@@ -66,7 +66,7 @@ func TestFunctionsComeAndGoUnderLoad(t *testing.T) {
 				w.catalog.Remove(fn.Key())
 			}
 			_, _ = w.registry.Gather()
-			w.scheduler.Status(fn)
+			w.scheduler.reporter.Status(fn)
 		}
 		close(stop)
 		working.Wait()

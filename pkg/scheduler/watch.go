@@ -34,9 +34,11 @@ type sentFacts struct {
 	lastEvent uint64
 }
 
+type watchServer = grpc.ServerStreamingServer[controlwire.WatchReply]
+
 // Watch streams the facts of the functions in the scheduler's slots until the stream ends.
-func (s *reporter) Watch(request *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
-	welcome, err := s.answerHello(request.GetHello())
+func (s *reporter) Watch(request *controlwire.WatchRequest, stream watchServer) error {
+	welcome, err := s.shell.answerHello(request.GetHello())
 	if err != nil {
 		return err
 	}
@@ -57,14 +59,14 @@ func (s *reporter) Watch(request *controlwire.WatchRequest, stream grpc.ServerSt
 
 // sendChanges sends what has changed for a watcher. With a welcome it sends at least that,
 // which shows that the scheduler is alive.
-func (s *reporter) sendChanges(stream grpc.ServerStreamingServer[controlwire.WatchReply], known *watcherState, welcome *controlwire.Welcome) error {
+func (s *reporter) sendChanges(stream watchServer, known *watcherState, welcome *controlwire.Welcome) error {
 	b := batch{send: stream.Send, reply: &controlwire.WatchReply{Welcome: welcome}}
 	if err := b.addPools(s.pools.poolFacts(), known); err != nil {
 		return err
 	}
 	owned := make(map[string]bool, len(known.functions))
-	for _, f := range s.all() {
-		if _, mine := s.syncOwnership(f); !mine {
+	for _, f := range s.shell.all() {
+		if _, mine := s.shell.syncOwnership(f); !mine {
 			continue
 		}
 		owned[f.uid] = true
@@ -138,14 +140,14 @@ func (s *reporter) changes(f *unit, known map[string]sentFacts) *controlwire.Fun
 	var notBefore time.Time
 	if !seen {
 		// Older events were probably sent to another watcher.
-		notBefore = s.deps.Now().Add(-maxEventAge)
+		notBefore = s.shell.deps.Now().Add(-maxEventAge)
 	}
 	happened, number := f.eventsSince(before.lastEvent, notBefore)
 	known[f.uid] = sentFacts{now, number}
 	if seen && now == before.facts && len(happened) == 0 {
 		return nil
 	}
-	return now.wire(f, happened, s.deps.Now())
+	return now.wire(f, happened, s.shell.deps.Now())
 }
 
 // facts are the observed values of a function. They are comparable.
@@ -162,9 +164,9 @@ type facts struct {
 }
 
 func (s *reporter) facts(f *unit) facts {
-	seen := s.deps.Instances.Observe(f.uid)
+	seen := s.shell.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
-	view := f.core.View(s.deps.Now())
+	view := f.core.View(s.shell.deps.Now())
 	now := facts{
 		generation: f.generation,
 		// Those that the minimum lacks are wanted, too. If they were missing until the next tick,
@@ -178,7 +180,7 @@ func (s *reporter) facts(f *unit) facts {
 		noRoom:   f.stats.noRoom,
 	}
 	f.mu.Unlock()
-	_, now.unconfirmed = s.deps.Ownership.Unconfirmed()
+	_, now.unconfirmed = s.shell.deps.Ownership.Unconfirmed()
 	if why := seen.Why; seen.Failing {
 		now.problem, now.detail = why.Code, invocation.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
