@@ -62,7 +62,7 @@ func (s *Scheduler) joinDeaf(f *unit, cid invocation.CID) {
 	defer f.mu.Unlock()
 	p := &pullStream{unit: f}
 	p.prepare(s.shell, keyOf(f.uid, cid), agentInfo{}, deaf{}, 0)
-	f.setStream(cid, p)
+	f.streams.replace(cid, p)
 	s.shell.stepLocked(f, core.Joined{CID: cid, Capacity: 1})
 }
 

@@ -147,12 +147,12 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core
 	defer f.mu.Unlock()
 	s.syncOwnershipLocked(f, term) // the slot may have gone meanwhile
 	before := f.streams[p.key.CID]
-	f.setStream(p.key.CID, p)
+	f.streams.replace(p.key.CID, p)
 	effects := s.stepLocked(f, core.Joined{
 		CID: p.key.CID, Capacity: capacity, Draining: instance.State == provisioner.Leaving, Agent: kept,
 	})
 	if refused, is := core.AnswerOf[core.JoinRefused](effects); is {
-		f.setStream(p.key.CID, before)
+		f.streams.replace(p.key.CID, before)
 		return joinError(refused.Why)
 	}
 	if _, let := core.AnswerOf[core.Terminate](effects); let {
@@ -323,7 +323,7 @@ func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
 	}
 	f.stats.counters[leaveRequested]++
 	if answer.Granted {
-		f.setStream(p.key.CID, nil)
+		f.streams.replace(p.key.CID, nil)
 		if !answer.Drained {
 			f.stats.counters[instanceExpired]++
 		}
@@ -367,7 +367,7 @@ func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
 	retired = f.core.Draining(p.key.CID)
 	p.shell.stepLocked(f, core.Left{CID: p.key.CID, Involuntary: involuntary})
 	if f.streams[p.key.CID] == p {
-		f.setStream(p.key.CID, nil)
+		f.streams.replace(p.key.CID, nil)
 	}
 	return retired
 }

@@ -153,7 +153,7 @@ func (s *shell) execute(f *unit, now time.Time, e core.Effect) {
 		f.streams[e.CID].drain(e)
 	case core.Redirect:
 		f.streams[e.CID].redirect()
-		f.setStream(e.CID, nil)
+		f.streams.replace(e.CID, nil)
 	case core.Adopt:
 		s.deps.Instances.Adopt(f.specLocked().fn)
 	case core.Release:

@@ -42,9 +42,8 @@ type unit struct {
 	*unitSpec
 	packed *catalog.Packed[rollout.Entry]
 	// met says that the unit has a stream, or had one since it rested.
-	met bool
-	// streams has the streams of the joined instances; nil if there are none.
-	streams map[invocation.CID]*pullStream
+	met     bool
+	streams pullStreams
 	stats   unitStats
 	// dirty says that the unit is in the dirty set.
 	dirty bool
@@ -104,18 +103,21 @@ func (s *shell) newUnit(n news) *unit {
 	return f
 }
 
-// setStream replaces an instance's stream; nil removes it. The caller holds the lock.
-func (f *unit) setStream(cid invocation.CID, p *pullStream) {
+// pullStreams are the streams of a unit's joined instances; nil if there are none.
+type pullStreams map[invocation.CID]*pullStream
+
+// replace replaces an instance's stream; nil removes it.
+func (s *pullStreams) replace(cid invocation.CID, p *pullStream) {
 	switch {
 	case p == nil:
-		if delete(f.streams, cid); len(f.streams) == 0 {
-			f.streams = nil // a map keeps the size that it had in a burst
+		if delete(*s, cid); len(*s) == 0 {
+			*s = nil // a map keeps the size that it had in a burst
 		}
 		return
-	case f.streams == nil:
-		f.streams = make(map[invocation.CID]*pullStream)
+	case *s == nil:
+		*s = make(pullStreams)
 	}
-	f.streams[cid] = p
+	(*s)[cid] = p
 }
 
 // specOf returns the settings that a function's core uses.
