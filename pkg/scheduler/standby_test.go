@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
@@ -241,6 +243,29 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 		t.Errorf("it was passed on again: %v", request)
 	default:
 	}
+}
+
+// refusingOwner is a scheduler that does not speak this one's protocol.
+type refusingOwner struct {
+	controlwire.UnimplementedSchedulerServer
+}
+
+func (refusingOwner) Offer(grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]) error {
+	return status.Error(codes.FailedPrecondition, "no common protocol")
+}
+
+func TestTheLogSaysWhyAnOwnerRefusesTickets(t *testing.T) {
+	w := newHarness(t, harnessConfig{Config: DefaultConfig(), node: 1000, shared: true})
+	o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
+	f := newForwards(w.scheduler.shell, o)
+	ctx, hangUp := context.WithCancel(t.Context())
+	id := idOf(1)
+	f.to(serveOnLoopback(t, refusingOwner{})).Offers = []*agentwire.Ticket{{InvocationId: id[:]}}
+	f.flush(ctx)
+	<-o.refusals
+	hangUp()
+	f.waitEnded()
+	w.expectLog("cannot forward tickets to the owner", "no common protocol")
 }
 
 func TestSlotsAreToldToThoseWhoCannotReadThem(t *testing.T) {
