@@ -334,7 +334,7 @@ func serveNode(dir, group string, p policy, until io.Reader, out io.Writer) erro
 }
 
 // loadOf is how a node agent finds out how many threads want to run: functions compute with one, and what else they have
-// wants to run for a moment. One that is told that its node is calm or busy reads what it would read otherwise.
+// wants to run for a moment. One whose node is set to calm or busy by its caller reads what it would read otherwise.
 func loadOf(dir string) (func() (int, error), error) {
 	told := os.Getenv(loadVariable)
 	if told == "" {
