@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -68,13 +69,14 @@ func TestACalmMachineIsSilent(t *testing.T) {
 // A node agent that nobody needs looks at nothing, and says so before.
 func TestLooksAreSignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var last time.Time
-		var instances bool
-		signs := 0
+		var last atomic.Pointer[time.Time]
+		var instances atomic.Bool
+		var signs atomic.Int64
 		m := newMachine(t, func(_ *Config, d *Deps) {
 			d.Alive = func(some bool) {
-				last, instances = time.Now(), some
-				signs++
+				last.Store(new(time.Now()))
+				instances.Store(some)
+				signs.Add(1)
 			}
 		})
 		defer m.run()()
@@ -82,13 +84,13 @@ func TestLooksAreSignsOfLife(t *testing.T) {
 		for _, runnable := range []int{0, 9} {
 			m.want(runnable)
 			m.pass(time.Minute)
-			before := signs
+			before := signs.Load()
 			m.pass(time.Second)
-			if n := signs - before; n > 20 {
+			if n := signs.Load() - before; n > 20 {
 				t.Errorf("with %d threads it gives %d signs a second", runnable, n)
 			}
-			if silent := time.Since(last); !instances || silent > m.config.Mode.CalmEvery {
-				t.Errorf("with %d threads it is silent for %v; instances: %t", runnable, silent, instances)
+			if silent := time.Since(*last.Load()); !instances.Load() || silent > m.config.Mode.CalmEvery {
+				t.Errorf("with %d threads it is silent for %v; instances: %t", runnable, silent, instances.Load())
 			}
 		}
 		m.mu.Lock()
@@ -96,8 +98,8 @@ func TestLooksAreSignsOfLife(t *testing.T) {
 		m.mu.Unlock()
 		p.hangUp()
 		m.pass(time.Minute)
-		if instances || time.Since(last) < 59*time.Second {
-			t.Errorf("alone it looked %v ago; instances: %t", time.Since(last), instances)
+		if ago := time.Since(*last.Load()); instances.Load() || ago < 59*time.Second {
+			t.Errorf("alone it looked %v ago; instances: %t", ago, instances.Load())
 		}
 	})
 }

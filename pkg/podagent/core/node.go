@@ -32,7 +32,7 @@ type node struct {
 	// calls of this instance to ask, and low that the instance gets only what others leave of the cores.
 	busy, asks, low bool
 	// heard is when the node agent gave a sign last, and distrusted until when it is not asked. silent says
-	// that it has given no sign since a call waited for one in vain.
+	// that it has given no sign when a call waited for one.
 	heard, distrusted time.Time
 	silent            bool
 	// stillEvery is how often the node agent gives a sign while a call waits, as it says.
