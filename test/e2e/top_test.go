@@ -95,7 +95,7 @@ var _ = Describe("windlass top", func() {
 		call(c, 3)
 		stdout, stderr, code := c.run("top", "--interval", "200ms", "--sort", "name")
 		Expect(code).To(Equal(0), stderr)
-		Expect(stdout).To(MatchRegexp(`(?s)^FUNCTION +STATUS +QUEUE .*\nanother +ready .*\nhello +ready .*(Enough|NoDemand|FirstInstance|ArrivalRate)`))
+		Expect(stdout).To(MatchRegexp(`(?s)^FUNCTION +STATUS +QUEUE .*\nanother +ready .*\nhello +ready .*(Enough|NoDemand|FirstInstance|ArrivalRate|ProveRevision)`))
 		Expect(stdout).NotTo(ContainSubstring("\x1b"))
 	})
 })
