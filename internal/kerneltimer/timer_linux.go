@@ -52,15 +52,10 @@ func (t *Timer) callWhenDue(due func()) {
 	_ = t.raw.Read(read)
 }
 
-// Reset lets it be due once, after that time, and not when it was to be before.
-func (t *Timer) Reset(after time.Duration) { t.set(after, 0) }
-
-// Every lets it be due again and again.
-func (t *Timer) Every(period time.Duration) { t.set(period, period) }
-
-// set sets it, unless it was stopped. A time of zero would switch it off.
-func (t *Timer) set(after, period time.Duration) {
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, after.Nanoseconds())), Interval: unix.NsecToTimespec(period.Nanoseconds())}
+// Reset lets it be due once, after that time, and not when it was to be before, unless it was stopped.
+func (t *Timer) Reset(after time.Duration) {
+	// A time of zero would switch it off.
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, after.Nanoseconds()))}
 	_ = t.raw.Control(func(fd uintptr) {
 		_, _, _ = syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 	})

@@ -49,8 +49,7 @@ func TestOnlyTheLastResetCounts(t *testing.T) {
 	timer.Reset(time.Millisecond * 20)
 	timer.Reset(time.Hour)
 	nothing(t, due)
-	timer.Every(time.Millisecond)
-	<-due
+	timer.Reset(time.Millisecond)
 	<-due
 	timer.Reset(time.Hour)
 }
@@ -69,9 +68,9 @@ func TestATimerIsReadOnceForEachTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // Go's scheduler reads too, to wake others
 	timer, due := started(t)
 	before := reads()
-	timer.Every(time.Millisecond)
 	const times = 100
 	for range times {
+		timer.Reset(time.Millisecond)
 		<-due
 	}
 	if n := reads() - before; n > times+times/2 {
@@ -81,12 +80,12 @@ func TestATimerIsReadOnceForEachTime(t *testing.T) {
 
 func TestAStoppedTimerCallsNothing(t *testing.T) {
 	timer, due := started(t)
-	timer.Every(time.Millisecond)
+	timer.Reset(time.Millisecond)
 	<-due
 	timer.Stop()
 	for len(due) > 0 {
 		<-due
 	}
-	timer.Every(time.Millisecond)
+	timer.Reset(time.Millisecond)
 	nothing(t, due)
 }

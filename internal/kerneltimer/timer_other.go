@@ -16,8 +16,5 @@ func New(func()) (*Timer, error) { return nil, errors.ErrUnsupported }
 // Reset does nothing.
 func (*Timer) Reset(time.Duration) {}
 
-// Every does nothing.
-func (*Timer) Every(time.Duration) {}
-
 // Stop does nothing.
 func (*Timer) Stop() {}

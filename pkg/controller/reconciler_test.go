@@ -54,7 +54,7 @@ func TestWhatAStatusChangesIsToldThoughARevisionCannotBeRemoved(t *testing.T) {
 		t.Error("that the revision could not be removed is no error")
 	}
 	if len(events.Events) != 1 {
-		t.Errorf("%d events are told, want 1", len(events.Events))
+		t.Errorf("%d events were recorded, want 1", len(events.Events))
 	}
 	if w := r.writtenAt(client.ObjectKeyFromObject(f)); w.pace != pace {
 		t.Errorf("the pace is %v, want %v: the write counts", w.pace, pace)

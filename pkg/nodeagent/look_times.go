@@ -18,9 +18,9 @@ func (l *lookTimes) lookAfter(now, after time.Duration) {
 	}
 }
 
-// pause is the least and the most time between two looks. On a busy node, which hears many messages, it leaves room
+// pause is the minimum and the maximum of the time between two looks. On a busy node, which hears many messages, it leaves room
 // for one that comes meanwhile.
-func (t *state) pause(c Config) (least, most time.Duration) {
+func (t *state) pause(c Config) (minimum, maximum time.Duration) {
 	if t.mode.busy {
 		every := c.Mode.Every
 		if t.coresAreWanted() {
