@@ -34,7 +34,7 @@ func (e Existing) instance(fn *v1alpha1.Function, now time.Time) Instance {
 	}
 	in := Instance{
 		Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},
-		Revision: e.Revision, Node: e.Node, Requests: e.Requests, Launched: launched,
+		Function: fn.Key(), Revision: e.Revision, Node: e.Node, Requests: e.Requests, Launched: launched,
 		StartBy: launched.Add(startLimit(fn)), Ran: e.Ran,
 	}
 	if soonest := now.Add(adoptTimeout); in.StartBy.Before(soonest) {

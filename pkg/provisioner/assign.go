@@ -43,7 +43,7 @@ func (p *Provisioner) launchAssigned(fn *v1alpha1.Function, term invocation.Term
 	now := p.deps.Now()
 	launched := p.Inventory.launch(string(fn.UID), names(fn, term), 1, func() (Instance, bool) {
 		return Instance{
-			Revision: fn.Revision(), Node: in.Node, Requests: in.Requests,
+			Function: fn.Key(), Revision: fn.Revision(), Node: in.Node, Requests: in.Requests,
 			Launched: now, StartWithin: startLimit(fn), Spare: true,
 		}, true
 	})

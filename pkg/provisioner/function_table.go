@@ -191,7 +191,7 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 	return cancelled
 }
 
-// takeOverdue blames the instances that are overdue for it, and returns what each was. Silence
+// takeOverdue blames the instances that are overdue for it, and returns them. Silence
 // counts only while the function is owned, and for adoptTimeout has been: until then agents may
 // work for another scheduler. One that is cut off from all others would delete every pod. What
 // it launched itself and never heard of is overdue in any case.

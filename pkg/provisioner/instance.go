@@ -53,7 +53,9 @@ type Key struct {
 // Instance is one entry of the inventory.
 type Instance struct {
 	Key
-	State State
+	// Function is its function's name, for people.
+	Function invocation.FunctionKey
+	State    State
 	// Revision is the Function.Revision that it was started for.
 	Revision string
 	Token    string

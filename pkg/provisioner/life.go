@@ -128,7 +128,8 @@ func (v *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known 
 	return *ended, why, true
 }
 
-// takeOverdue sets the cause of all overdue instances, and returns their previous states.
+// takeOverdue blames all overdue instances for it, and returns them with their causes; their states
+// stay until they exit.
 func (v *Inventory) takeOverdue(owns func(uid string) bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
 	for _, a := range v.entries() {
 		owned := owns(a.uid)

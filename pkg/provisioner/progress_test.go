@@ -2,6 +2,7 @@ package provisioner
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,24 @@ func (fakeNodes) Nodes() []placement.Node {
 	return []placement.Node{
 		{Name: "a", Allocatable: placement.Amount{MilliCPU: 1000}, Requested: placement.Amount{MilliCPU: 900}},
 		{Name: "b", Allocatable: placement.Amount{MilliCPU: 2000}},
+	}
+}
+
+func TestWarningsAboutInstancesNameTheirFunction(t *testing.T) {
+	var log strings.Builder
+	now := time.Unix(1000, 0)
+	p := New(Config{}, Deps{
+		Driver: &fakeDriver{exits: make(chan Exit, 1)}, Nodes: fakeNodes{},
+		Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return now },
+	})
+	p.Launch(function(), invocation.Term{Epoch: 7}, 1)
+	now = now.Add(time.Minute)
+	p.stopOverdue(&eventRecorder{})
+	p.handleExit(Exit{FunctionUID: "u2", CID: cid1}, &eventRecorder{})
+	for _, want := range []string{"function=/f cid=" + string(cid1) + " state=creating launched=", "functionUID=u2 cid=" + string(cid1)} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %q in:\n%s", want, log.String())
+		}
 	}
 }
 

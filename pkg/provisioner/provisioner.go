@@ -119,7 +119,7 @@ func (p *Provisioner) LaunchOn(fn *v1alpha1.Function, term invocation.Term, n in
 		}
 		if each.Revision == "" {
 			now := p.deps.Now()
-			each = Instance{Revision: fn.Revision(), Requests: p.Requests(fn), Launched: now, StartWithin: startLimit(fn)}
+			each = Instance{Function: fn.Key(), Revision: fn.Revision(), Requests: p.Requests(fn), Launched: now, StartWithin: startLimit(fn)}
 		}
 		each.Node, each.Token = node, rand.Text()
 		return each, true
@@ -188,7 +188,7 @@ func (p *Provisioner) handleExit(exit Exit, events Events) {
 	in, why, known := p.Inventory.recordExit(exit)
 	switch {
 	case !known:
-		p.deps.Log.Warn("an instance ended that was not launched", "cid", exit.CID, "reason", exit.Reason)
+		p.deps.Log.Warn("an instance ended that was not launched", "functionUID", exit.FunctionUID, "cid", exit.CID, "reason", exit.Reason)
 	case in.startFailed():
 		events.StartFailed(in.Key, why)
 	default:
@@ -218,7 +218,8 @@ func failureOf(in Instance, exit Exit) StartFailure {
 // stopOverdue ends overdue instances. Their exits follow.
 func (p *Provisioner) stopOverdue(events Events) {
 	for _, in := range p.Inventory.takeOverdue(events.Owns, p.createdAt) {
-		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Cause)
+		p.deps.Log.Warn("stopping an overdue instance", "function", in.Function.String(), "cid", in.CID,
+			"state", in.State.String(), "launched", in.Launched, "reason", in.Cause)
 		p.deps.Driver.Stop(in.FunctionUID, in.CID, false)
 	}
 }
