@@ -24,8 +24,8 @@ type CoreWait struct {
 // it waits here again. A call that came by a loan stays where it is, but the next ones come by
 // tickets, and so to the instance that can run them first.
 //
-// idle is as for Recalls.
-func (q *Queue) BindLate(w CoreWait, now time.Time, lend bool, deliver Deliver, idle func(gateway string) int, visit func(Recall)) {
+// unused is as for Recalls.
+func (q *Queue) BindLate(w CoreWait, now time.Time, lend bool, deliver Deliver, unused func(gateway string) int, visit func(Recall)) {
 	// 1. Tickets for which places were recalled go to those that poll now.
 	q.rebindRecalled(now, lend, deliver)
 	switch {
@@ -36,7 +36,7 @@ func (q *Queue) BindLate(w CoreWait, now time.Time, lend bool, deliver Deliver, 
 	// 3. A ticket goes to an instance that polls, or a place is recalled for it.
 	default:
 		if e := q.entries.held(w.CID, w.Awaits); e.mayRebind(now) && !q.rebind(e, now, lend, deliver) {
-			q.recallCalm(e, now, idle, visit)
+			q.recallCalm(e, now, unused, visit)
 		}
 	}
 }
@@ -78,10 +78,10 @@ func (q *Queue) rebindRecalled(now time.Time, lend bool, deliver Deliver) {
 // recallCalm takes a place of an instance on a calm node back from another gateway, which does not
 // use it, for a ticket that rebind could hand to nobody. No more places are owed than there are
 // such tickets.
-func (q *Queue) recallCalm(e *entry, now time.Time, idle func(gateway string) int, visit func(Recall)) {
+func (q *Queue) recallCalm(e *entry, now time.Time, unused func(gateway string) int, visit func(Recall)) {
 	s := &q.instances
-	unused := func(to gatewayCount) bool { return to.gateway != e.ticket.Gateway && idle(to.gateway) > 0 }
-	if !s.totals.hasCalm() || now.Before(q.recallsFrom) || !slices.ContainsFunc(s.lent, unused) {
+	unusedElsewhere := func(to gatewayCount) bool { return to.gateway != e.ticket.Gateway && unused(to.gateway) > 0 }
+	if !s.totals.hasCalm() || now.Before(q.recallsPausedUntil) || !slices.ContainsFunc(s.lent, unusedElsewhere) {
 		return
 	}
 	q.pauseRecalls(now)
@@ -94,14 +94,14 @@ func (q *Queue) recallCalm(e *entry, now time.Time, idle func(gateway string) in
 	if owed > others {
 		return // one of these places is for it, if it is known
 	}
-	best := s.unusedAtCalm(e.ticket.Gateway, onBusy, now, idle)
+	best := s.unusedAtCalm(e.ticket.Gateway, onBusy, now, unused)
 	if best.loan == nil {
 		return
 	}
 	if !known {
 		q.recalledFor = append(q.recalledFor, e.ticket.ID)
 	}
-	best.recall(best.of, 1, best.term(now), now, visit)
+	best.recall(1, best.term(now), now, visit)
 }
 
 // owedAtCalm is how many recalled places of calm nodes will poll soon, and how many places of
@@ -123,20 +123,20 @@ func (s *instances) owedAtCalm(now time.Time) (owed int, onBusy gatewayCounts) {
 // unusedAtCalm is the loan at an instance on a calm node that is recalled first for a ticket of this
 // gateway: one that another gateway does not use. It is empty if there is none.
 //
-// A gateway calls the instances of calm nodes first, so of its idle places those on busy nodes are
+// A gateway calls the instances of calm nodes first, so of its unused places those on busy nodes are
 // subtracted, unless the instance itself has said that it is idle.
-func (s *instances) unusedAtCalm(gateway string, onBusy gatewayCounts, now time.Time, idle func(gateway string) int) (best recallable) {
+func (s *instances) unusedAtCalm(gateway string, onBusy gatewayCounts, now time.Time, unused func(gateway string) int) (best recallable) {
 	for _, in := range s.joined {
 		if in.nodeBusy || in.coolingDown(gateway, now) {
 			continue
 		}
 		for i := range in.loans {
 			l := recallable{&in.loans[i], in}
-			unused := idle(l.gateway)
+			n := unused(l.gateway)
 			if in.idleSince.IsZero() {
-				unused -= onBusy.of(l.gateway)
+				n -= onBusy.of(l.gateway)
 			}
-			mayGo := l.gateway != gateway && l.calls > l.recalled && unused > 0
+			mayGo := l.gateway != gateway && l.calls > l.recalled && n > 0
 			if mayGo && (best.loan == nil || compareIdle(l, best) < 0) {
 				best = l
 			}
@@ -155,7 +155,7 @@ func (q *Queue) recallLender(cid invocation.CID, now time.Time, visit func(Recal
 	for i := range in.loans {
 		l := &in.loans[i]
 		if l.forgetOldRecalls(now); l.calls > l.recalled {
-			l.recall(in, l.calls-l.recalled, 0, now, visit)
+			recallable{l, in}.recall(l.calls-l.recalled, 0, now, visit)
 		}
 	}
 }

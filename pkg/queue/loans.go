@@ -168,9 +168,9 @@ func (in *instance) lend(gateway string, now time.Time) {
 // LentTo is how many calls at a time instances that do not drain take directly from a gateway.
 func (q *Queue) LentTo(gateway string) int { return q.instances.lent.of(gateway) }
 
-// EachLender calls visit with each gateway that has loans, and with how many calls at a time
-// it may hand to instances; in no order.
-func (q *Queue) EachLender(visit func(gateway string, calls int)) {
+// EachBorrower calls visit with each gateway that has loans, and with how many calls at a time it
+// may hand to instances; in no order.
+func (q *Queue) EachBorrower(visit func(gateway string, calls int)) {
 	for _, to := range q.instances.lent {
 		visit(to.gateway, to.n)
 	}

@@ -41,8 +41,8 @@ type Queue struct {
 	backlog   backlog
 	instances instances
 	seq       uint64
-	// recallsFrom is when Recalls and BindLate may look at all loans again.
-	recallsFrom time.Time
+	// recallsPausedUntil is when Recalls and BindLate may look at all loans again.
+	recallsPausedUntil time.Time
 	// recalledFor are the tickets for which BindLate has recalled places.
 	recalledFor []invocation.ID
 }

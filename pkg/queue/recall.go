@@ -39,37 +39,37 @@ type Recall struct {
 // Recalls decides which loans come to an end because tickets of other gateways wait, for which
 // no instance polls. It must follow Match, and passes each Recall to visit.
 //
-// idle is how many calls a gateway could hand over at once, by its last report. Those loans are
-// recalled first. Gateways with the most idle loans come first, then those with the most loans.
-// Of a gateway's idle loans, those of instances that are known to be idle come first, and then
+// unused is how many calls a gateway could hand over at once, by its last report. Those loans are
+// recalled first. Gateways with the most unused loans come first, then those with the most loans.
+// Of a gateway's unused loans, those of instances that are known to be idle come first, and then
 // those with the highest CIDs, because a gateway uses the lowest first. Of its other loans, those
 // with the shortest Term come first, and then those with the lowest CIDs.
 //
 // A recalled place is owed until the instance polls for it, for at most a second. No more
 // places are owed than tickets wait, and no more of one gateway's than tickets of other
-// gateways wait. One that runs a call since it was recalled, for LoanTerm or longer, keeps no idle
+// gateways wait. One that runs a call since it was recalled, for LoanTerm or longer, keeps no unused
 // loan from being recalled: its call may be a long one.
 //
 // With more than manyLoans, a call within 10 ms of the last decision may do nothing.
-func (q *Queue) Recalls(now time.Time, idle func(gateway string) int, visit func(Recall)) {
-	if !lacksLoans(&q.backlog, &q.instances) || now.Before(q.recallsFrom) {
+func (q *Queue) Recalls(now time.Time, unused func(gateway string) int, visit func(Recall)) {
+	if !lacksLoans(&q.backlog, &q.instances) || now.Before(q.recallsPausedUntil) {
 		return
 	}
 	q.pauseRecalls(now)
 	r := recalls{now: now, waiting: q.backlog.waiting(), by: q.backlog.byGateway}
-	r.collect(&q.instances, idle)
-	for i := range r.from {
-		r.take(&r.from[i], true, visit)
+	r.collect(&q.instances, unused)
+	for i := range r.borrowers {
+		r.take(&r.borrowers[i], true, visit)
 	}
-	for i := range r.from {
-		r.take(&r.from[i], false, visit)
+	for i := range r.borrowers {
+		r.take(&r.borrowers[i], false, visit)
 	}
 }
 
 // pauseRecalls bounds how often all loans are looked at.
 func (q *Queue) pauseRecalls(now time.Time) {
 	if lent := q.instances.totals.lent; lent > manyLoans {
-		q.recallsFrom = now.Add(min(time.Duration(lent)*timePerLoan, maxBetween))
+		q.recallsPausedUntil = now.Add(min(time.Duration(lent)*timePerLoan, maxBetween))
 	}
 }
 
@@ -91,7 +91,7 @@ func (q *Queue) RecallAll(now time.Time, visit func(Recall)) {
 		return cmp.Or(cmp.Compare(a.of.cid, b.of.cid), strings.Compare(a.gateway, b.gateway))
 	})
 	for _, l := range all {
-		l.recall(l.of, l.calls-l.recalled, 0, now, visit)
+		l.recall(l.calls-l.recalled, 0, now, visit)
 	}
 }
 
@@ -109,7 +109,7 @@ func (q *Queue) RecallFrom(gateway string, n int, now time.Time, visit func(Reca
 	slices.SortFunc(loans, compareIdle)
 	for _, l := range loans {
 		if k := min(n, l.calls-l.recalled); k > 0 {
-			l.recall(l.of, k, 0, now, visit)
+			l.recall(k, 0, now, visit)
 			n -= k
 		}
 	}
@@ -136,31 +136,32 @@ type recalls struct {
 	// waiting is how many tickets wait, and by whose they are.
 	waiting int
 	by      gatewayCounts
-	// from are the gateways with loans in the order in which they lose them. owed is how many
+	// borrowers are the gateways with loans in the order in which they lose them. owed is how many
 	// places will come back, and running are those of them that run a call for long.
-	from          []recallFrom
+	borrowers     []borrower
 	owed, running int
 }
 
-// recallFrom is a gateway that may lose loans.
-type recallFrom struct {
-	gateway                    string
-	idle, calls, owed, running int
-	loans                      []recallable
+// borrower is a gateway that may lose loans.
+type borrower struct {
+	gateway                      string
+	unused, calls, owed, running int
+	loans                        []recallable
 }
 
+// recallable is a loan of which places may be recalled.
 type recallable struct {
 	*loan
 	of *instance
 }
 
 // collect looks at all loans.
-func (r *recalls) collect(s *instances, idle func(string) int) {
+func (r *recalls) collect(s *instances, unused func(string) int) {
 	for _, to := range s.lent {
-		r.from = append(r.from, recallFrom{gateway: to.gateway, calls: to.n, idle: max(0, min(idle(to.gateway), to.n))})
+		r.borrowers = append(r.borrowers, borrower{gateway: to.gateway, calls: to.n, unused: max(0, min(unused(to.gateway), to.n))})
 	}
-	slices.SortFunc(r.from, func(a, b recallFrom) int {
-		return cmp.Or(cmp.Compare(b.idle, a.idle), cmp.Compare(b.calls, a.calls), strings.Compare(a.gateway, b.gateway))
+	slices.SortFunc(r.borrowers, func(a, b borrower) int {
+		return cmp.Or(cmp.Compare(b.unused, a.unused), cmp.Compare(b.calls, a.calls), strings.Compare(a.gateway, b.gateway))
 	})
 	for _, in := range s.joined {
 		for i := range in.loans {
@@ -168,14 +169,14 @@ func (r *recalls) collect(s *instances, idle func(string) int) {
 			l.forgetOldRecalls(r.now)
 			owed, running := l.owed(), l.running(r.now)
 			r.owed, r.running = r.owed+owed, r.running+running
-			at := slices.IndexFunc(r.from, func(f recallFrom) bool { return f.gateway == l.gateway })
+			at := slices.IndexFunc(r.borrowers, func(b borrower) bool { return b.gateway == l.gateway })
 			if at < 0 {
 				continue // it has no loan any more
 			}
-			from := &r.from[at]
-			from.owed, from.running = from.owed+owed, from.running+running
+			b := &r.borrowers[at]
+			b.owed, b.running = b.owed+owed, b.running+running
 			if l.calls > l.recalled && r.wanted(in, l.gateway) {
-				from.loans = append(from.loans, recallable{l, in})
+				b.loans = append(b.loans, recallable{l, in})
 			}
 		}
 	}
@@ -192,17 +193,17 @@ func (r *recalls) wanted(in *instance, gateway string) bool {
 	return others > 0
 }
 
-// take recalls loans of a gateway: those that are idle by its report, or others.
-func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
+// take recalls loans of a gateway: at first only as many as are unused by its report.
+func (r *recalls) take(from *borrower, unusedOnly bool, visit func(Recall)) {
 	n := min(r.waiting-r.owed, r.waiting-r.by.of(from.gateway)-from.owed)
-	if idle {
-		n = min(r.waiting-(r.owed-r.running), r.waiting-r.by.of(from.gateway)-(from.owed-from.running), from.idle)
+	if unusedOnly {
+		n = min(r.waiting-(r.owed-r.running), r.waiting-r.by.of(from.gateway)-(from.owed-from.running), from.unused)
 	}
 	if n <= 0 {
 		return
 	}
 	order := compareIdle
-	if !idle {
+	if !unusedOnly {
 		order = func(a, b recallable) int { return compareBusy(a, b, r.now) }
 	}
 	slices.SortFunc(from.loans, order)
@@ -211,7 +212,7 @@ func (r *recalls) take(from *recallFrom, idle bool, visit func(Recall)) {
 		if k <= 0 {
 			continue
 		}
-		l.recall(l.of, k, l.term(r.now), r.now, visit)
+		l.recall(k, l.term(r.now), r.now, visit)
 		n, from.owed, r.owed = n-k, from.owed+k, r.owed+k
 	}
 }
@@ -258,7 +259,7 @@ func (l *loan) running(now time.Time) int {
 func (l *loan) term(now time.Time) time.Duration { return max(0, l.since.Add(LoanTerm).Sub(now)) }
 
 // recall takes n places of a loan back.
-func (l *loan) recall(in *instance, n int, term time.Duration, now time.Time, visit func(Recall)) {
+func (l recallable) recall(n int, term time.Duration, now time.Time, visit func(Recall)) {
 	l.recalled, l.recalledAt = l.recalled+n, now
-	visit(Recall{CID: in.cid, Gateway: l.gateway, Calls: n, Term: term})
+	visit(Recall{CID: l.of.cid, Gateway: l.gateway, Calls: n, Term: term})
 }

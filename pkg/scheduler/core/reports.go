@@ -169,7 +169,7 @@ func (s *loanReports) runningByLoans(q *queue.Queue) (n int) {
 	if s.running == 0 {
 		return 0
 	}
-	q.EachLender(func(gateway string, calls int) {
+	q.EachBorrower(func(gateway string, calls int) {
 		if g := s.last[gateway]; g != nil {
 			n += max(0, min(g.Running, calls-(g.Lent-g.Running)))
 		}
