@@ -7,15 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// CoreWait is what an instance says of cores with a pull, as in Pull.
-type CoreWait struct {
-	CID        invocation.CID
-	AwaitsCore bool
-	Awaits     invocation.ID
-}
-
-// BindLate looks for an instance on a calm node, for a call that waits for a core of a busy one. It
-// must follow Match: waiting tickets come first.
+// BindLate looks for an instance on a calm node, for a call that waits for a core of a busy one, as
+// the instance cid says with a pull. It must follow Match: waiting tickets come first.
 //
 // A call whose ticket is not claimed goes to both, if necessary once another gateway has given a
 // place back that it does not use. From then on the queue counts the second instance as the holder.
@@ -25,17 +18,17 @@ type CoreWait struct {
 // tickets, and so to the instance that can run them first.
 //
 // unused is as for Recalls.
-func (q *Queue) BindLate(w CoreWait, now time.Time, lend bool, deliver Deliver, unused func(gateway string) int, visit func(Recall)) {
+func (q *Queue) BindLate(cid invocation.CID, p Pull, now time.Time, lend bool, deliver Deliver, unused func(gateway string) int, visit func(Recall)) {
 	// 1. Tickets for which places were recalled go to those that poll now.
 	q.rebindRecalled(now, lend, deliver)
 	switch {
-	case !w.AwaitsCore:
-	// 2. For a call by a loan, the instance gets its other places back.
-	case w.Awaits == (invocation.ID{}):
-		q.recallLender(w.CID, now, visit)
-	// 3. A ticket goes to an instance that polls, or a place is recalled for it.
+	case !p.AwaitsCore:
+	case p.Awaits == (invocation.ID{}):
+		// 2. For a call by a loan, the instance gets its other places back.
+		q.recallLender(cid, now, visit)
 	default:
-		if e := q.entries.held(w.CID, w.Awaits); e.mayRebind(now) && !q.rebind(e, now, lend, deliver) {
+		// 3. A ticket goes to an instance that polls, or a place is recalled for it.
+		if e := q.entries.held(cid, p.Awaits); e.mayRebind(now) && !q.rebind(e, now, lend, deliver) {
 			q.recallCalm(e, now, unused, visit)
 		}
 	}

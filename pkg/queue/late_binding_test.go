@@ -51,11 +51,11 @@ func (l *lateBinding) offer(id byte, token byte) {
 // bindLate is what follows when an instance says which of its calls waits for a core: that of a ticket, or
 // with id 0 one by a loan. Each gateway has some idle places.
 func (l *lateBinding) bindLate(cid invocation.CID, id byte, idle int) (recalled []Recall) {
-	w := CoreWait{CID: cid, AwaitsCore: true}
+	p := Pull{AwaitsCore: true}
 	if id > 0 {
-		w.Awaits = invocation.ID{id}
+		p.Awaits = invocation.ID{id}
 	}
-	l.BindLate(w, l.now, true, l.deliver, func(string) int { return idle }, func(r Recall) { recalled = append(recalled, r) })
+	l.BindLate(cid, p, l.now, true, l.deliver, func(string) int { return idle }, func(r Recall) { recalled = append(recalled, r) })
 	return recalled
 }
 
@@ -239,6 +239,6 @@ func TestARecalledPlaceIsStillForItsTicketWhenThatIsSaidAgain(t *testing.T) {
 	}
 	of := recalled[0].CID
 	l.pull(of, Pull{Credits: 1})
-	l.BindLate(CoreWait{CID: of}, l.now, true, l.deliver, nil, nil)
+	l.BindLate(of, Pull{}, l.now, true, l.deliver, nil, nil)
 	l.expect(string(of) + " gets 1")
 }

@@ -78,8 +78,8 @@ func (e *Pulled) apply(f *Function, now time.Time) {
 			done = true
 		}
 	}
+	pull := queue.Pull{Credits: e.Credits, Loans: e.Loans, Idle: e.Idle, NodeBusy: e.NodeBusy, AwaitsCore: e.AwaitsCore, Awaits: e.Awaits}
 	if e.Wants {
-		pull := queue.Pull{Credits: e.Credits, Loans: e.Loans, Idle: e.Idle, NodeBusy: e.NodeBusy, AwaitsCore: e.AwaitsCore, Awaits: e.Awaits}
 		if err := f.queue.Pull(e.CID, pull, now); err != nil {
 			f.do(PullRefused{Why: err})
 		}
@@ -88,8 +88,7 @@ func (e *Pulled) apply(f *Function, now time.Time) {
 	// With calls.maxInFlight no call is bound late, because the queue counts it at its last holder only:
 	// when that gives the ticket back, the first one may run it.
 	if f.spec.Calls.Concurrency == 0 {
-		wait := queue.CoreWait{CID: e.CID, AwaitsCore: e.AwaitsCore, Awaits: e.Awaits}
-		f.queue.BindLate(wait, now, f.spec.lends(), f.handOutAgain, f.reports.idle, f.recall)
+		f.queue.BindLate(e.CID, pull, now, f.spec.lends(), f.handOutAgain, f.reports.idle, f.recall)
 	}
 	switch {
 	case back && f.queue.Waiting() > 0:
