@@ -30,7 +30,7 @@ func (d *decisionLog) addEntry(s *ticker, c *evaluation) {
 			Placed:     decisionlog.Place(s.shell.nodesOf(c.launched.Keys)),
 			NoRoom:     c.launched.NoRoom,
 			HeldBack:   s.heldBack(c),
-			MakingRoom: s.pools.placer.planner.Reserved(c.unit.uid) > 0,
+			MakingRoom: s.placer.planner.Reserved(c.unit.uid) > 0,
 		},
 	}
 	d.mu.Lock()

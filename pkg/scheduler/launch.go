@@ -82,7 +82,7 @@ func (s *ticker) allocate(all []*evaluation) {
 	if len(wants) == 0 {
 		return
 	}
-	round := s.pools.budget.Allocate(wants, s.shell.deps.Now())
+	round := s.budget.Allocate(wants, s.shell.deps.Now())
 	for i, ok := round.Next(); ok; i, ok = round.Next() {
 		round.Launched(s.launch(wanting[i], 1) == 1)
 	}
@@ -96,7 +96,7 @@ func (s *ticker) launch(c *evaluation, n int) int {
 	c.attempted, c.launched.NoRoom = true, ""
 	had := s.pools.assignSpares(c, n)
 	if len(had) < n {
-		launched := s.pools.placer.launch(c.unit.uid, c.unitSpec, c.term, n-len(had))
+		launched := s.placer.launch(c.unit.uid, c.unitSpec, c.term, n-len(had))
 		c.launched.NoRoom = launched.NoRoom
 		had = append(had, launched.Keys...)
 	}
@@ -104,7 +104,7 @@ func (s *ticker) launch(c *evaluation, n int) int {
 	s.shell.releaseIfUnserved(c.unit)
 	now := s.shell.deps.Now()
 	s.recordStarts(c.unit, had, c.wantedSince(now))
-	s.pools.budget.Spend(now, len(had))
+	s.budget.Spend(now, len(had))
 	return len(had)
 }
 

@@ -25,7 +25,7 @@ func decidedBy(name string) func(*v1alpha1.Function) {
 
 func (w *harness) snapshot(fn *v1alpha1.Function) autoscaler.Snapshot {
 	f := w.scheduler.shell.lookup(string(fn.UID))
-	w.scheduler.pools.placer.planner.BeginTick(time.Now())
+	w.scheduler.ticker.placer.planner.BeginTick(time.Now())
 	d, _ := stepFor[*core.Decided](w.scheduler.shell, f, &core.Ticked{Observed: w.scheduler.ticker.observe(f, f.spec())})
 	return d.Snapshot
 }
@@ -137,14 +137,14 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 	config.node = 1000
 	inHarness(t, config, func(w *harness) {
 		s := w.scheduler
-		room := func(fn *v1alpha1.Function) int { return s.pools.placer.room(s.shell.lookup(string(fn.UID)).spec()) }
+		room := func(fn *v1alpha1.Function) int { return s.ticker.placer.room(s.shell.lookup(string(fn.UID)).spec()) }
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
 			fn.Spec.Template.Resources.Requests[corev1.ResourceCPU] = cpu
 		})
 		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.Template.Placement.NodeSelector = map[string]string{"a": "b"} })
-		s.pools.placer.planner.BeginTick(time.Now())
+		s.ticker.placer.planner.BeginTick(time.Now())
 		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 {
 			t.Errorf("there is room for %d, %d and %d", a, b, c)
 		}
@@ -152,7 +152,7 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 		if got := room(small); got != 10 {
 			t.Errorf("room %d was counted again in the same tick", got)
 		}
-		s.pools.placer.planner.BeginTick(time.Now())
+		s.ticker.placer.planner.BeginTick(time.Now())
 		if got := room(small); got != 9 {
 			t.Errorf("room %d with an instance, want 9", got)
 		}

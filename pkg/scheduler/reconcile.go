@@ -74,7 +74,7 @@ func (s *auditor) reconcile() {
 	if s.ticker.pauses.Holding(now) {
 		return
 	}
-	s.ticker.pools.placer.invalidateUsage()
+	s.ticker.placer.invalidateUsage()
 	s.restAll()
 	for _, l := range s.levels {
 		if repaired := l.repair(); repaired > 0 {

@@ -57,11 +57,9 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		deps.Traces = (*tracing.Tracer)(nil)
 	}
 	sh, spares, peers := newShell(config, deps), newSpares(), newPeerRoom(config.ID)
-	pools := &warmPools{
-		shell: sh, spares: spares, placer: newPlacer(sh, spares, peers),
-		budget: capacity.NewBudget(config.CreateRate, config.CreateBurst),
-	}
-	t := &ticker{shell: sh, pools: pools, peerRoom: peers, decisions: newDecisionLog()}
+	placer, budget := newPlacer(sh, spares, peers), capacity.NewBudget(config.CreateRate, config.CreateBurst)
+	pools := &warmPools{shell: sh, spares: spares, placer: placer, budget: budget}
+	t := &ticker{shell: sh, placer: placer, budget: budget, pools: pools, peerRoom: peers, decisions: newDecisionLog()}
 	s := &Scheduler{
 		shell: sh, pools: pools, ticker: t,
 		sessions: &sessions{sh, pools}, offers: &offers{sh}, reporter: &reporter{sh, t.decisions, pools}, auditor: newAuditor(sh, t),

@@ -111,7 +111,7 @@ func (p *spareStream) assign(a *agentwire.Assignment) {
 func (s *spares) addReady(p *spareStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.pools[p.key.FunctionUID]; of != nil && !s.closed {
+	if of := s.byUID[p.key.FunctionUID]; of != nil && !s.closed {
 		of.ready[p.key.CID] = p
 	}
 }
@@ -130,7 +130,7 @@ func (s *spares) putBack(p *spareStream) {
 func (s *spares) pick(uid string, busy func(node string) bool) *spareStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.pools[uid]
+	of := s.byUID[uid]
 	if of == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (s *spares) pick(uid string, busy func(node string) bool) *spareStream {
 func (s *spares) onCalmNode(uid string, busy func(node string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.pools[uid]
+	of := s.byUID[uid]
 	return of != nil && slices.ContainsFunc(of.assignable(), func(cid invocation.CID) bool { return !busy(of.ready[cid].node) })
 }
 
@@ -156,14 +156,14 @@ func (s *spares) onCalmNode(uid string, busy func(node string) bool) bool {
 func (s *spares) available(uid string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.pools[uid]; of != nil {
+	if of := s.byUID[uid]; of != nil {
 		return len(of.assignable())
 	}
 	return 0
 }
 
 // assignable are the spare instances of the pool's revision, the oldest first.
-func (p *pool) assignable() []invocation.CID {
+func (p *warmPool) assignable() []invocation.CID {
 	var cids []invocation.CID
 	for cid, stream := range p.ready {
 		if stream.revision == p.rev {
@@ -178,7 +178,7 @@ func (p *pool) assignable() []invocation.CID {
 func (s *spares) withhold(key provisioner.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.pools[key.FunctionUID]; of != nil {
+	if of := s.byUID[key.FunctionUID]; of != nil {
 		delete(of.ready, key.CID)
 	}
 }
@@ -187,7 +187,7 @@ func (s *spares) withhold(key provisioner.Key) {
 func (s *spares) removeStream(p *spareStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.pools[p.key.FunctionUID]; of != nil && of.ready[p.key.CID] == p {
+	if of := s.byUID[p.key.FunctionUID]; of != nil && of.ready[p.key.CID] == p {
 		delete(of.ready, p.key.CID)
 	}
 }
@@ -196,8 +196,8 @@ func (s *spares) removeStream(p *spareStream) {
 func (s *spares) functions() []*v1alpha1.Function {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	functions := make([]*v1alpha1.Function, 0, len(s.pools))
-	for _, p := range s.pools {
+	functions := make([]*v1alpha1.Function, 0, len(s.byUID))
+	for _, p := range s.byUID {
 		functions = append(functions, p.fn)
 	}
 	return functions
@@ -207,8 +207,8 @@ func (s *spares) functions() []*v1alpha1.Function {
 func (s *spares) uids() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]string, 0, len(s.pools))
-	for uid := range s.pools {
+	list := make([]string, 0, len(s.byUID))
+	for uid := range s.byUID {
 		list = append(list, uid)
 	}
 	return list

@@ -53,8 +53,8 @@ type spares struct {
 	epoch uint64
 
 	mu sync.Mutex
-	// pools has each pool with a part or an instance by its UID.
-	pools map[string]*pool
+	// byUID has each pool with a part or an instance.
+	byUID map[string]*warmPool
 	// generations are those of the ClusterRuntimes with warm pools at the last computation, by
 	// name; nil before the first.
 	generations        map[string]int64
@@ -63,8 +63,8 @@ type spares struct {
 	closed bool
 }
 
-// pool is the scheduler's part of a warm pool.
-type pool struct {
+// warmPool is the scheduler's part of a warm pool.
+type warmPool struct {
 	warmpool.Pool
 	// fn is the function that stands for the pool, and rev its revision.
 	fn  *v1alpha1.Function
@@ -83,7 +83,7 @@ type pool struct {
 }
 
 func newSpares() *spares {
-	return &spares{pools: make(map[string]*pool)}
+	return &spares{byUID: make(map[string]*warmPool)}
 }
 
 // maintainPools brings the pools to their sizes. It follows the launches of functions, so that
@@ -118,14 +118,14 @@ func (s *warmPools) computeShares() {
 			pooled[rt.Name], generations[rt.Name] = rt, rt.Generation
 		}
 	}
-	targets := make(map[string]*pool)
+	targets := make(map[string]*warmPool)
 	term := invocation.Term{Epoch: s.spares.nextEpoch(s.shell.deps.Now()), Standby: s.shell.slots.standby}
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
 			if target := warmpool.Share(int(rt.Spec.Pool(name.Name).Size), owned, s.shell.config.ID); target > 0 {
 				fn := warmpool.PoolFunction(name, rt)
-				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
+				targets[name.UID()] = &warmPool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
 			}
 		}
 	}
@@ -171,47 +171,47 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[war
 }
 
 // updateShares applies the computed pools and returns the new ones.
-func (s *spares) updateShares(targets map[string]*pool, generations map[string]int64) (fresh []*pool) {
+func (s *spares) updateShares(targets map[string]*warmPool, generations map[string]int64) (fresh []*warmPool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil
 	}
 	s.generations = generations
-	for uid, p := range s.pools {
+	for uid, p := range s.byUID {
 		p.settled = false
 		if targets[uid] == nil {
 			p.target = 0
 		}
 	}
 	for uid, planned := range targets {
-		if known := s.pools[uid]; known != nil {
+		if known := s.byUID[uid]; known != nil {
 			known.fn, known.rev, known.target = planned.fn, planned.rev, planned.target
 			continue
 		}
 		planned.ready = make(map[invocation.CID]*spareStream)
-		s.pools[uid] = planned
+		s.byUID[uid] = planned
 		fresh = append(fresh, planned)
 	}
 	return fresh
 }
 
 // unsettled returns copies of the pools to look at, in order.
-func (s *spares) unsettled() []pool {
+func (s *spares) unsettled() []warmPool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []pool
-	for _, p := range s.pools {
+	var list []warmPool
+	for _, p := range s.byUID {
 		if !p.settled && !s.closed {
 			list = append(list, *p)
 		}
 	}
-	slices.SortFunc(list, func(a, b pool) int { return cmp.Compare(a.UID(), b.UID()) })
+	slices.SortFunc(list, func(a, b warmPool) int { return cmp.Compare(a.UID(), b.UID()) })
 	return list
 }
 
 // maintainPool brings one pool closer to its size.
-func (s *warmPools) maintainPool(p pool) {
+func (s *warmPools) maintainPool(p warmPool) {
 	uid, now := p.UID(), s.shell.deps.Now()
 	// 1. Observe.
 	seen := s.survey(p, now)
@@ -234,7 +234,7 @@ type poolSurvey struct {
 	present, outdated []provisioner.Instance
 }
 
-func (s *warmPools) survey(p pool, now time.Time) (seen poolSurvey) {
+func (s *warmPools) survey(p warmPool, now time.Time) (seen poolSurvey) {
 	uid := p.UID()
 	seen.Snapshot = warmpool.Snapshot{
 		Target: p.target, NodesFull: s.spares.refillBlocked(now), LaunchBudget: s.budget.LeftNow(now),
@@ -260,7 +260,7 @@ func (s *warmPools) survey(p pool, now time.Time) (seen poolSurvey) {
 
 // resize carries out a decision. noRoom says that nodes have no room for an instance, and more that the
 // next tick may do more.
-func (s *warmPools) resize(p pool, seen poolSurvey, d warmpool.Decision, now time.Time) (noRoom, more bool) {
+func (s *warmPools) resize(p warmPool, seen poolSurvey, d warmpool.Decision, now time.Time) (noRoom, more bool) {
 	log := s.shell.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", seen.Ready, "starting", seen.Starting, "reason", string(d.Why))
 	noRoom, more = d.Why == warmpool.ReasonNodesFull, d.More
@@ -297,7 +297,7 @@ func leastReady(a, b provisioner.Instance) int {
 func (s *spares) record(uid string, noRoom, settled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.pools[uid]; p != nil {
+	if p := s.byUID[uid]; p != nil {
 		p.settled, p.noRoom = settled, noRoom
 	}
 }
@@ -306,14 +306,14 @@ func (s *spares) record(uid string, noRoom, settled bool) {
 func (s *spares) removePool(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.pools, uid)
+	delete(s.byUID, uid)
 }
 
 // markUnsettled makes the next tick look at a pool.
 func (s *spares) markUnsettled(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.pools[uid]; p != nil {
+	if p := s.byUID[uid]; p != nil {
 		p.settled = false
 	}
 }
@@ -360,7 +360,7 @@ func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure
 func (s *warmPools) RemoveSpares() {
 	s.spares.mu.Lock()
 	s.spares.closed = true
-	uids := slices.Sorted(maps.Keys(s.spares.pools))
+	uids := slices.Sorted(maps.Keys(s.spares.byUID))
 	s.spares.mu.Unlock()
 	for _, uid := range uids {
 		s.removeSpares(s.shell.deps.Instances.Instances(uid))
@@ -379,7 +379,7 @@ type poolShare struct {
 func (s *spares) shares() (list []poolShare, generations map[string]int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.pools {
+	for _, p := range s.byUID {
 		list = append(list, poolShare{p.Pool, p.target, len(p.ready), p.noRoom})
 	}
 	slices.SortFunc(list, func(a, b poolShare) int {

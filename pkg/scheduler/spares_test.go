@@ -87,7 +87,7 @@ func TestSpareInstancesOfCalmNodesAreTakenFirst(t *testing.T) {
 func (s *spares) move(key provisioner.Key, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pools[key.FunctionUID].ready[key.CID].node = node
+	s.byUID[key.FunctionUID].ready[key.CID].node = node
 }
 
 // A Runtime has pools of several sizes and for several namespaces. Each function has the

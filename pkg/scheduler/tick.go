@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler/decisionlog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -12,6 +13,8 @@ import (
 // Run's goroutine uses it.
 type ticker struct {
 	shell     *shell
+	placer    *placer
+	budget    *capacity.Budget
 	pools     *warmPools
 	peerRoom  *peerRoom
 	decisions *decisionLog
@@ -28,7 +31,7 @@ type ticker struct {
 func (s *ticker) tick() {
 	begun := s.shell.deps.Now()
 	// 1. Read which instances have ended, and wake functions whose timers have expired.
-	s.pools.placer.beginTick(begun)
+	s.placer.beginTick(begun)
 	for _, f := range s.shell.timers.due(begun) {
 		s.shell.step(f, core.Woken{})
 	}
@@ -54,8 +57,8 @@ func (s *ticker) tick() {
 	}
 	// 6. Ask other schedulers for room that could not be made, and make room for their
 	// requests.
-	s.peerRoom.setShortages(s.pools.placer.planner.Shortages())
-	s.pools.placer.lend(begun)
+	s.peerRoom.setShortages(s.placer.planner.Shortages())
+	s.placer.lend(begun)
 	// 7. Bring warm pools to their size with the remaining rate and room.
 	s.pools.maintainPools()
 	s.shell.metrics.observeTick(s.shell.deps.Now().Sub(begun))
@@ -65,7 +68,7 @@ func (s *ticker) tick() {
 func (s *ticker) runNow(f *unit) {
 	now := s.shell.deps.Now()
 	s.noteRun(now)
-	left := s.pools.budget.LeftNow(now)
+	left := s.budget.LeftNow(now)
 	if left == 0 || !s.needsRun(f) || s.pauses.Holding(now) {
 		return
 	}
@@ -110,9 +113,9 @@ func (s *ticker) apply(c *evaluation, ticking bool) {
 	f, launched := c.unit, c.launched
 	s.recordOutcome(c)
 	s.cancelSurplus(c)
-	s.pools.placer.planner.Trim(f.uid, c.missing())
+	s.placer.planner.Trim(f.uid, c.missing())
 	if launched.NoRoom != "" && ticking {
-		s.pools.placer.handleShortage(c)
+		s.placer.handleShortage(c)
 	}
 	s.decisions.addEntry(s, c)
 	now := s.shell.deps.Now()
@@ -149,7 +152,7 @@ func (s *ticker) observe(f *unit, u *unitSpec) core.Observed {
 	_, unconfirmed := s.shell.deps.Ownership.Unconfirmed()
 	return core.Observed{
 		Created: seen.Created, Creating: seen.Creating, Awaited: seen.Awaited,
-		Failing: seen.Failing, Room: s.pools.placer.room(u) + s.pools.spareRoom(f, u.fn), NodesBusy: s.pools.nodesBusy(f, u),
+		Failing: seen.Failing, Room: s.placer.room(u) + s.pools.spareRoom(f, u.fn), NodesBusy: s.pools.nodesBusy(f, u),
 		KindStart: s.shell.starts.mean(kindOf(u.fn)), Unconfirmed: unconfirmed,
 	}
 }

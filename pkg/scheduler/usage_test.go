@@ -139,7 +139,7 @@ func TestTheUsageIndexFollowsTheTime(t *testing.T) {
 
 // evictable is how many instances may be evicted.
 func (w *harness) evictable() (n int) {
-	for _, line := range w.scheduler.pools.placer.planner.Lines() {
+	for _, line := range w.scheduler.ticker.placer.planner.Lines() {
 		if strings.HasPrefix(line, "idle: ") {
 			n++
 		}
@@ -150,7 +150,7 @@ func (w *harness) evictable() (n int) {
 // madeAnew is what a look at all functions finds.
 func (w *harness) madeAnew() []string {
 	s, usages, planner := w.scheduler, make(map[string]capacity.Usage), capacity.New(capacity.Config{})
-	look := func(uid string) { usages[uid] = s.pools.placer.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
+	look := func(uid string) { usages[uid] = s.ticker.placer.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
 	for _, f := range s.shell.all() {
 		look(f.uid)
 	}
@@ -172,6 +172,6 @@ func (w *harness) usageDiff() string {
 			mu.Unlock() //nolint:staticcheck // it is only to be after
 		}
 	}()
-	s.pools.placer.handInUsage(time.Now())
-	return cmp.Diff(w.madeAnew(), s.pools.placer.planner.Lines())
+	s.ticker.placer.handInUsage(time.Now())
+	return cmp.Diff(w.madeAnew(), s.ticker.placer.planner.Lines())
 }
