@@ -1,7 +1,6 @@
 package provisioner
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -180,9 +179,7 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 			unconnected = append(unconnected, in)
 		}
 	}
-	slices.SortFunc(unconnected, func(a, b *Instance) int {
-		return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
-	})
+	slices.SortFunc(unconnected, func(a, b *Instance) int { return YoungestFirst(*a, *b) })
 	var cancelled []Key
 	for _, in := range unconnected[:min(max(0, n), len(unconnected))] {
 		a.change(in, func(in *Instance) { in.markLeaving(time.Time{}) })

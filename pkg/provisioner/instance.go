@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -96,6 +97,11 @@ type Ending struct {
 	// Function. With Within, the agent gave the instance up because of its function; without,
 	// the instance did not start.
 	Code, Reason string
+}
+
+// YoungestFirst orders instances by their launch and, if that is the same, the higher CID first.
+func YoungestFirst(a, b Instance) int {
+	return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
 }
 
 // markEnding records how an instance ends.

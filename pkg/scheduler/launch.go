@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -197,9 +196,7 @@ func (s *ticker) cancelConnected(f *unit, n int) []provisioner.Key {
 	heard := slices.DeleteFunc(s.shell.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
 		return in.State != provisioner.Creating || in.Ran || in.Spare || !in.Connected
 	})
-	slices.SortFunc(heard, func(a, b provisioner.Instance) int {
-		return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
-	})
+	slices.SortFunc(heard, provisioner.YoungestFirst)
 	heard = heard[:min(n, len(heard))]
 	cancelled := make([]provisioner.Key, 0, len(heard))
 	for _, in := range heard {

@@ -290,7 +290,7 @@ func (s *warmPools) resize(p warmPool, seen poolSurvey, d warmpool.Decision, now
 // leastReady orders spare instances by how little is lost with them: those that are starting
 // first, and among equals the youngest.
 func leastReady(a, b provisioner.Instance) int {
-	return cmp.Or(cmp.Compare(a.State, b.State), b.Launched.Compare(a.Launched), cmp.Compare(b.CID, a.CID))
+	return cmp.Or(cmp.Compare(a.State, b.State), provisioner.YoungestFirst(a, b))
 }
 
 // record records whether a pool lacked room, and whether ticks pass over it until something changes.
