@@ -110,7 +110,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		if len(w.scheduler.shell.all())+len(w.scheduler.shell.units.active) != 0 {
 			t.Error("the function is still known")
 		}
-		w.scheduler.shell.step(f, core.Ended{}) // a stream that was slow
+		w.scheduler.shell.step(f, core.InstanceEnded{}) // a stream that was slow
 		if families := w.scrape("function"); len(families) != 0 {
 			t.Errorf("series are left: %v", families)
 		}

@@ -89,7 +89,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if lost {
 		f.stats.byReason.losses.add(why.Code, 1)
 	}
-	s.shell.stepLocked(f, core.Ended{})
+	s.shell.stepLocked(f, core.InstanceEnded{})
 }
 
 // eventLogBytes is how many bytes of a log an Event quotes: the whole Event is at most 1 KiB,

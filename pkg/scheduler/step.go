@@ -162,7 +162,7 @@ func (s *shell) execute(f *unit, now time.Time, e core.Effect) {
 		f.stats.reports.dropInstances()
 		// They are of this term, and would be told in the next one.
 		f.stats.failure, f.stats.coreWait, f.stats.noRoom = nil, nil, ""
-	case core.Connected:
+	case core.Connect:
 		s.deps.Instances.Connect(keyOf(f.uid, e.CID))
 	case core.Terminate:
 		s.onTerminate(f, e)

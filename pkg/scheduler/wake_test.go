@@ -22,7 +22,7 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	f := s.shell.lookup(string(fn.UID))
 	c := s.ticker.evaluate(f)
-	s.shell.step(f, core.Ended{})
+	s.shell.step(f, core.InstanceEnded{})
 	s.ticker.apply(c, false)
 	if !s.shell.units.isActive(f) {
 		t.Error("it rests, and what happened is never looked at")

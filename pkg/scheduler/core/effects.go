@@ -49,8 +49,8 @@ type (
 	Adopt struct{}
 	// Release leaves the instances to another scheduler.
 	Release struct{}
-	// Connected says that an instance has joined, so that its stream counts.
-	Connected struct{ CID invocation.CID }
+	// Connect records the stream of an instance that has joined.
+	Connect struct{ CID invocation.CID }
 	// Terminate ends an instance that has been drained. Idle is for how long it was idle, if
 	// that is the reason.
 	Terminate struct {
@@ -131,7 +131,7 @@ func (Drain) isEffect()         {}
 func (Redirect) isEffect()      {}
 func (Adopt) isEffect()         {}
 func (Release) isEffect()       {}
-func (Connected) isEffect()     {}
+func (Connect) isEffect()       {}
 func (Terminate) isEffect()     {}
 func (Wake) isEffect()          {}
 func (Park) isEffect()          {}

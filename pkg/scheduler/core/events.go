@@ -121,8 +121,9 @@ type (
 	}
 	// AssignFailed is a spare instance that could not be assigned to the function.
 	AssignFailed struct{ CID invocation.CID }
-	// Ended is an instance whose processes have ended.
-	Ended struct{}
+	// InstanceEnded is an instance whose processes have ended. It wakes the function, and changes
+	// what others could evict.
+	InstanceEnded struct{}
 )
 
 // Done is a ticket that an instance is done with. Unclaimed says that the instance could not
@@ -139,4 +140,4 @@ func (Woken) apply(f *Function, _ time.Time) { f.wake() }
 
 func (Paused) apply(f *Function, _ time.Time) { f.lost = nil }
 
-func (Ended) apply(f *Function, _ time.Time) { f.wake() }
+func (InstanceEnded) apply(f *Function, _ time.Time) { f.wake() }

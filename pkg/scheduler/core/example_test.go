@@ -45,7 +45,7 @@ func Example() {
 	// *core.Ticked
 	//     order 1 (FirstInstance)
 	// core.Joined
-	//     core.Connected
+	//     core.Connect
 	// *core.Pulled
 	//     call 1 goes to 00000007-000001
 }

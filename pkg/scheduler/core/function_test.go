@@ -170,7 +170,7 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 	for name, happen := range map[string]Event{
 		"nothing":              nil,
 		"a call came and went": &Offered{Ticket: ticketOf(1, start)},
-		"an instance is gone":  Ended{},
+		"an instance is gone":  InstanceEnded{},
 		"it was changed":       SpecChanged{Spec: testSpec()},
 	} {
 		f := newTestFunction()

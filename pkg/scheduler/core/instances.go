@@ -41,7 +41,7 @@ func (e Joined) apply(f *Function, _ time.Time) {
 	}
 	f.instances[e.CID] = e.Agent
 	f.lost = slices.DeleteFunc(f.lost, func(cid invocation.CID) bool { return cid == e.CID })
-	f.do(Connected{CID: e.CID})
+	f.do(Connect{CID: e.CID})
 	switch unsupported := e.Agent == AgentUnsupported; {
 	case e.Draining: // and so terminated already
 		f.drain(Drain{CID: e.CID, Reason: becauseDraining, Unsupported: unsupported})

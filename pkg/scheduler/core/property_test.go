@@ -183,7 +183,7 @@ func (d *drawn) effect(effect Effect, ended ends) {
 		}
 	}
 	switch e := effect.(type) {
-	case Connected:
+	case Connect:
 		d.joined[e.CID] = false
 	case Recall:
 		mustHaveJoined(e.CID)
@@ -352,7 +352,7 @@ func (d *drawn) randomEvent() {
 		d.step(GatewayGone{Gateway: d.gateway(), Stream: uint64(d.number(1, "stream"))})
 	case 21:
 		d.step(rapid.SampledFrom([]Event{
-			Woken{}, Paused{}, Ended{}, AssignFailed{}, ActivityAudited{}, Started{Took: time.Second}, DrainRequested{CID: "1"},
+			Woken{}, Paused{}, InstanceEnded{}, AssignFailed{}, ActivityAudited{}, Started{Took: time.Second}, DrainRequested{CID: "1"},
 			NoRoomFound{Refusal: invocation.Refusal{Reason: invocation.RefusedNoCapacity}}, StartFailed{},
 		}).Draw(d.T, "other"))
 	}

@@ -300,7 +300,7 @@ func effectInWords(e Effect) string {
 		return "adopt its instances"
 	case Release:
 		return "release its instances"
-	case Connected:
+	case Connect:
 		return fmt.Sprintf("%s is connected", e.CID)
 	case Terminate:
 		return fmt.Sprintf("let %s go: %s", e.CID, e.Why)

@@ -106,7 +106,7 @@ func (f *served) ended(in *instance) {
 	}
 	f.inventory.remove(in.cid)
 	if e.pulled || e.adopted || e.leaving {
-		f.step(core.Ended{})
+		f.step(core.InstanceEnded{})
 		return
 	}
 	f.failing = f.failing || !in.unplaced

@@ -59,7 +59,7 @@ func (c *scaling) after(_ core.Event, effects []core.Effect) {
 		switch effect := effect.(type) {
 		case *core.Decided:
 			c.decided(effect)
-		case core.Connected:
+		case core.Connect:
 			c.lost = slices.DeleteFunc(c.lost, func(cid invocation.CID) bool { return cid == effect.CID })
 		case core.Terminate:
 			if c.served.tickets.needs(effect.CID, c.served.scheduler.now()) {

@@ -97,7 +97,7 @@ func (f *served) carryOut(e core.Effect) {
 		f.adopt()
 	case core.Release:
 		f.inventory = inventory{}
-	case core.Connected:
+	case core.Connect:
 		f.inventory.find(e.CID).connected = true
 	case core.Terminate:
 		f.scheduler.note("lets an instance go", uint64(f.fn.index), uint64(len(e.Why)))
