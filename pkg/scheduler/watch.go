@@ -171,7 +171,7 @@ func (s *reporter) facts(f *unit) facts {
 		generation: f.generation,
 		// Those that the minimum lacks are wanted, too. If they were missing until the next tick,
 		// a disruption budget would let another pod go for each that goes.
-		creating: max(seen.Creating, f.core.Least()-seen.Created),
+		creating: max(seen.Creating, f.core.MinAtLastDecision()-seen.Created),
 		created:  seen.Created,
 		busy:     min(view.Busy, seen.Created),
 		queued:   view.Waiting,

@@ -58,8 +58,8 @@ func (e *Offered) apply(f *Function, now time.Time) {
 
 // requestRun asks for a decision before the next tick if calls wait for one.
 func (f *Function) requestRun(now time.Time) {
-	if f.Waiting() > 0 && !f.lastDecision.blocked {
-		f.do(RunNow{Always: f.runsOnCall(now)})
+	if f.Waiting() > 0 && !f.last.blocked {
+		f.do(RunNow{Always: f.last.runsOnCall(now)})
 	}
 }
 
@@ -100,7 +100,7 @@ func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
 
 // backlog estimates how fast the instances that the last decision saw work off the queue.
 func (f *Function) backlog() admission.BacklogEstimate {
-	backlog := f.lastDecision.backlog
+	backlog := f.last.backlog
 	backlog.Mean = f.estimates.executions.Mean()
 	return backlog
 }

@@ -85,8 +85,8 @@ type Function struct {
 
 	estimates   estimates
 	floorPolicy *floor.Policy
-	lastDecision
-	degraded degradedMode
+	last        lastDecision
+	degraded    degradedMode
 	// lost are the instances that ended while they were needed, since the last decision, and have not come back.
 	lost []invocation.CID
 	// coreWaited is how long calls that have ended since the last decision waited for cores of

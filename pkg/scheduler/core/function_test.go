@@ -124,7 +124,7 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 		if _, decided := decide(f, now, Observed{Awaited: 1}); decided {
 			t.Errorf("step %v: instances have no time to say hello any more", step)
 		}
-		if f.runsOnCall(now) {
+		if f.last.runsOnCall(now) {
 			t.Errorf("step %v: the decider is asked early", step)
 		}
 		if d, _ := decide(f, now, Observed{}); d.Snapshot.Elapsed != time.Second {
@@ -134,7 +134,7 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 		if _, decided := decide(f, now, Observed{Awaited: 1}); !decided {
 			t.Errorf("step %v: time has stopped", step)
 		}
-		if !f.runsOnCall(now.Add(2 * time.Second)) {
+		if !f.last.runsOnCall(now.Add(2 * time.Second)) {
 			t.Errorf("step %v: the decider is not asked early", step)
 		}
 	}

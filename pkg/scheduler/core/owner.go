@@ -62,12 +62,6 @@ func (f *Function) releaseOwnership(now time.Time) {
 	f.do(Release{})
 	f.refuseWaiting(NotOwner, now)
 	f.idleSince = time.Time{}
-	f.lost, f.lastDecision, f.degraded = nil, lastDecision{}, degradedMode{}
+	f.lost, f.last, f.degraded = nil, lastDecision{}, degradedMode{}
 	f.estimates = newEstimates(f.config)
 }
-
-// Term is the present term; Unserved if this scheduler does not serve the function.
-func (t *serving) Term() invocation.Term { return t.term }
-
-// ServedSince is when the present term began; zero if the function was never served.
-func (t *serving) ServedSince() time.Time { return t.takenOver }

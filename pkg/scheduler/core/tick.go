@@ -75,7 +75,7 @@ func (e *Ticked) apply(f *Function, now time.Time) {
 	// f. Decide.
 	params := autoscaler.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
 	d.Decision = autoscaler.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
-	f.remember(d.Decision, d.Bounds.Min, now)
+	f.last.remember(d.Decision, d.Bounds.Min, now)
 	f.do(d)
 }
 
@@ -110,10 +110,10 @@ func (f *Function) snapshot(o Observed, now time.Time) autoscaler.Snapshot {
 		Concurrency:   f.spec.Concurrency,
 		MeanExecution: f.estimates.executions.Mean(), MeanStart: f.estimates.meanStart(o.KindStart, f.spec.StartupTimeout),
 		CoreWaited: f.coreWaited, AwaitingCore: min(view.AwaitingCore, o.Created), NodesBusy: o.NodesBusy,
-		State: f.lastDecision.memory,
+		State: f.last.memory,
 	}
-	if !f.lastDecision.at.IsZero() {
-		s.Elapsed = max(0, now.Sub(f.lastDecision.at))
+	if !f.last.at.IsZero() {
+		s.Elapsed = max(0, now.Sub(f.last.at))
 	}
 	return s
 }
@@ -129,18 +129,6 @@ func (l *lastDecision) remember(d autoscaler.Decision, least int, now time.Time)
 func (l *lastDecision) runsOnCall(now time.Time) bool {
 	return !l.runOnCallFrom.IsZero() && !now.Before(l.runOnCallFrom)
 }
-
-// NeedsRun reports whether a waiting call requires a decision before the next tick. there says
-// that the function has instances, or that some are starting.
-func (l *lastDecision) NeedsRun(now time.Time, there bool) bool {
-	return !l.blocked && (!there || l.runsOnCall(now))
-}
-
-// Least is how many instances the last decision had to keep.
-func (l *lastDecision) Least() int { return l.least }
-
-// Blocked reports whether the last decision launched nothing although it wanted to.
-func (l *lastDecision) Blocked() bool { return l.blocked }
 
 // excludeSilent subtracts instances that have not connected but may run from the maximum.
 // Until they count as lost (after 15 s), replacements stay within the maximum; one instance is
@@ -230,11 +218,11 @@ type Applied struct {
 // The letters go on from those of Ticked.
 func (e *Applied) apply(f *Function, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
-	f.lastDecision.blocked = wanted > 0 && e.Launched == 0
+	f.last.blocked = wanted > 0 && e.Launched == 0
 	// g. Record how fast the queue is worked off, for admission. A function cannot grow
 	// if it has reached its maximum, or if this tick found no room.
 	instances, most := d.Observed.Created+d.Observed.Creating+e.Launched-e.Cancelled, f.spec.limits(d.Floor).Max
-	f.lastDecision.backlog = admission.BacklogEstimate{
+	f.last.backlog = admission.BacklogEstimate{
 		Parallel:   instances * f.spec.Concurrency,
 		AtCapacity: e.NoRoom || most > 0 && instances >= most,
 	}

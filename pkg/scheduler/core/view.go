@@ -8,6 +8,12 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
+// Term is the present term; Unserved if this scheduler does not serve the function.
+func (f *Function) Term() invocation.Term { return f.term }
+
+// ServedSince is when the present term began; zero if the function was never served.
+func (f *Function) ServedSince() time.Time { return f.takenOver }
+
 // View describes the queue, with the calls that gateways report: Waiting, Arrived and Departed
 // are the sums of both. Busy adds the instances that the calls by loans, and those beside tickets
 // and loans, need at least.
@@ -37,6 +43,18 @@ func (f *Function) IsWaiting(id invocation.ID) bool { return f.queue.IsWaiting(i
 func (f *Function) Means() estimate.Means {
 	return estimate.Means{Execution: f.estimates.executions.Mean(), Start: f.estimates.starts.Mean()}
 }
+
+// NeedsRun reports whether a waiting call requires a decision before the next tick. there says
+// that the function has instances, or that some are starting.
+func (f *Function) NeedsRun(now time.Time, there bool) bool {
+	return !f.last.blocked && (!there || f.last.runsOnCall(now))
+}
+
+// Blocked reports whether the last decision launched nothing although it wanted to.
+func (f *Function) Blocked() bool { return f.last.blocked }
+
+// MinAtLastDecision is how many instances the last decision had to keep.
+func (f *Function) MinAtLastDecision() int { return f.last.least }
 
 // IsParked reports whether ticks pass over the function.
 func (f *Function) IsParked() bool { return f.activity.parked }
