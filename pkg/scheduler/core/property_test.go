@@ -243,7 +243,10 @@ func (d *drawn) cid() invocation.CID {
 	return rapid.SampledFrom([]invocation.CID{"1", "2", "3", "4"}).Draw(d.T, "cid")
 }
 
-func (d *drawn) id() invocation.ID { return invocation.ID{15: byte(d.number(15, "call"))} }
+func (d *drawn) id() invocation.ID { return drawnID(byte(d.number(15, "call"))) }
+
+// drawnID is never zero: that is the ticket of no call.
+func drawnID(call byte) invocation.ID { return invocation.ID{1, 15: call} }
 
 // ticket is that of a new call, or of one that is in, perhaps with a new token.
 func (d *drawn) ticket() invocation.Ticket {
@@ -309,8 +312,8 @@ func (d *drawn) randomEvent() {
 	case 4, 5, 6:
 		pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits"), Loans: d.loans(), Idle: d.seconds(1, "idle")}
 		for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
-			if c := d.calls[invocation.ID{15: id}]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
-				pulled.Done = []Done{{ID: invocation.ID{15: id}, Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
+			if c := d.calls[drawnID(id)]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
+				pulled.Done = []Done{{ID: drawnID(id), Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
 			}
 		}
 		d.step(pulled)
