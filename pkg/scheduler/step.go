@@ -115,18 +115,12 @@ func (s *shell) stepLocked(f *unit, e core.Event) []core.Effect {
 // stepAt is stepLocked for callers that have read the clock under the lock: a core's time must
 // not go back.
 func (s *shell) stepAt(f *unit, now time.Time, e core.Event) []core.Effect {
-	waiting := f.core.Waiting()
+	before := f.core.Demand()
 	effects := f.core.Step(now, e)
 	for _, effect := range effects {
 		s.execute(f, now, effect)
 	}
-	switch e.(type) {
-	case *core.Ticked, *core.Applied, *core.Reported, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
-		// Only these effects change what other functions could evict.
-		if _, let := core.AnswerOf[core.Terminate](effects); let || f.core.Waiting() != waiting {
-			s.markDirty(f)
-		}
-	default:
+	if core.ChangesUsage(e, effects, before, f.core.Demand()) {
 		s.markDirty(f)
 	}
 	f.settle()

@@ -43,6 +43,33 @@ func (f *Function) evictPolicy(now time.Time, idleFor, kindStart time.Duration) 
 	return queue.EvictPolicy{Min: f.spec.limits(f.floor(now, kindStart)).Min, IdleFor: idleFor}
 }
 
+// Demand is what Evictable depends on, beside time, the spec and the instances.
+type Demand struct {
+	waiting int
+	// idleSince is zero if it does not matter.
+	idleSince time.Time
+}
+
+// Demand is the present Demand.
+func (f *Function) Demand() Demand {
+	d := Demand{waiting: f.Waiting()}
+	if f.floorPolicy.Patterned() {
+		d.idleSince = f.idleSince
+	}
+	return d
+}
+
+// ChangesUsage reports whether a step may have changed what Evictable returns before its time.
+// These events do so only by their effects, or if the Demand has changed.
+func ChangesUsage(e Event, effects []Effect, before, after Demand) bool {
+	switch e.(type) {
+	case *Ticked, *Applied, *Reported, ActivityAudited, GatewaysAudited, Woken, Paused:
+		_, terminates := AnswerOf[Terminate](effects)
+		return terminates || before != after
+	}
+	return true
+}
+
 // Evictable returns the instances that may be evicted, the longest idle one first, and until
 // when the answer holds without an event of the function; zero means without limit. No
 // instance may be evicted while calls wait. An instance that has just become idle may be

@@ -384,3 +384,28 @@ func TestAFunctionAtRestKeepsNoMapOfItsInstances(t *testing.T) {
 		t.Errorf("granted %v, and the map of instances is %v, want none", answer.Granted, f.instances)
 	}
 }
+
+// Its last instance is kept for the next call, until calls by loans run: then the spec alone says how many stay.
+func TestAReportMayChangeWhatCanBeEvicted(t *testing.T) {
+	f, now := newTestFunction(func(s *Spec) { s.Learns, s.KeepLast = true, time.Minute }), start
+	for range 12 {
+		f.floorPolicy.CalledAfter(30*time.Minute + 30*time.Second)
+	}
+	f.Step(now, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	f.Step(now, Joined{CID: "1", Capacity: 1})
+	f.Step(now, &Pulled{CID: "1", Wants: true, Credits: 1})
+	f.Step(now, &Reported{Gateway: "g:1", Report: LoanReport{Served: 1}})
+	now = now.Add(28 * time.Minute)
+	for _, e := range []Event{
+		&Reported{Gateway: "g:1", Report: LoanReport{Served: 2, Running: 1}},
+		GatewaysAudited{Connected: func(string) bool { return false }},
+		GatewaysAudited{Connected: func(string) bool { return false }},
+	} {
+		idle, _ := f.Evictable(now, time.Second)
+		before := f.Demand()
+		changed := ChangesUsage(e, f.Step(now, e), before, f.Demand())
+		if after, _ := f.Evictable(now, time.Second); len(after) != len(idle) && !changed {
+			t.Errorf("%T: %v could be evicted, and without notice %v can", e, idle, after)
+		}
+	}
+}

@@ -30,6 +30,9 @@ type drawn struct {
 	arrived, served uint64
 	// decided is what the last tick did, until that is concluded.
 	decided *Decided
+	// evictable and until are what Evictable returned when it was last asked.
+	evictable []queue.IdleInstance
+	until     time.Time
 }
 
 type drawnCall struct {
@@ -46,7 +49,9 @@ func (e ends) add(id invocation.ID, how string) { e[id] = append(e[id], how) }
 
 // step carries out an event and holds what follows against the promises.
 func (d *drawn) step(e Event) {
+	before := d.f.Demand()
 	effects := slices.Clone(d.f.Step(d.now, e))
+	d.usage(e, ChangesUsage(e, effects, before, d.f.Demand()))
 	ended := ends{}
 	d.event(e, effects, ended)
 	for _, effect := range effects {
@@ -74,6 +79,18 @@ func (d *drawn) step(e Event) {
 		d.Fatalf("%T: it rests while %d calls wait", e, d.f.Waiting())
 	}
 	d.sums(e)
+}
+
+// usage checks that what Evictable returned is true until it has to be asked again.
+func (d *drawn) usage(e Event, changed bool) {
+	idle, until := d.f.Evictable(d.now, 0)
+	same := func(a, b queue.IdleInstance) bool { return a.CID == b.CID && a.Since.Equal(b.Since) }
+	switch {
+	case changed || !d.until.IsZero() && !d.now.Before(d.until):
+		d.evictable, d.until = idle, until
+	case !slices.EqualFunc(idle, d.evictable, same):
+		d.Fatalf("%T: %v could be evicted, and without notice %v can", e, d.evictable, idle)
+	}
 }
 
 // sums checks that the function counts right.
@@ -368,15 +385,7 @@ func (d *drawn) randomEvent() {
 // in which calls wait does not rest.
 func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &drawn{T: t, now: start, calls: map[invocation.ID]*drawnCall{}, joined: map[invocation.CID]bool{}, capacity: map[invocation.CID]int{}, reports: map[string]LoanReport{}}
-		d.spec = testSpec(func(s *Spec) {
-			s.Max, s.Min = d.number(3, "max"), d.number(1, "min")
-			if d.flag("Horizon") {
-				s.Decide = autoscaler.Horizon
-			}
-		})
-		d.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 6, ClaimGrace: 2 * time.Second, Executions: 3}, d.spec)
-		d.step(OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+		d := newDrawn(t, false)
 		for range rapid.IntRange(1, 100).Draw(t, "events") {
 			d.randomEvent()
 		}
@@ -397,6 +406,42 @@ func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 		}
 		if n := d.f.Waiting() + d.f.reports.running + d.f.View(d.now).Lent; n > 0 {
 			t.Fatalf("%d calls or loans are left, of nobody", n)
+		}
+	})
+}
+
+func newDrawn(t *rapid.T, learns bool) *drawn {
+	d := &drawn{T: t, now: start, calls: map[invocation.ID]*drawnCall{}, joined: map[invocation.CID]bool{}, capacity: map[invocation.CID]int{}, reports: map[string]LoanReport{}}
+	d.spec = testSpec(func(s *Spec) {
+		s.Max, s.Min, s.Learns = d.number(3, "max"), d.number(1, "min"), learns
+		if d.flag("Horizon") {
+			s.Decide = autoscaler.Horizon
+		}
+	})
+	d.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 6, ClaimGrace: 2 * time.Second, Executions: 3}, d.spec)
+	d.step(OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	return d
+}
+
+// A function that is called every half an hour plans how long to keep its last instance, so what may be
+// evicted depends on since when it has no calls.
+func TestWhatMayBeEvictedChangesWithNotice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDrawn(t, true)
+		for range 12 {
+			d.f.floorPolicy.CalledAfter(30*time.Minute + 30*time.Second)
+		}
+		d.step(Started{Took: time.Second})
+		d.capacity["1"] = 1
+		d.step(Joined{CID: "1", Capacity: 1})
+		d.step(&Pulled{CID: "1", Wants: true, Credits: 1})
+		for range rapid.IntRange(1, 100).Draw(t, "events") {
+			d.now = d.now.Add(time.Duration(max(0, d.number(40, "minutes")-10)) * time.Minute)
+			if d.flag("report") {
+				d.report()
+			} else {
+				d.randomEvent()
+			}
 		}
 	})
 }
