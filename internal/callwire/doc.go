@@ -18,9 +18,9 @@
 // TakeBack is released with FlagNoCredit, without having run, so that a gateway that is wrong
 // about its credits costs a message and never a second call in one place.
 //
-// A call by a credit may wait for a core of a busy node. The agent says so with Stalled once it has
+// A call by a credit may wait for a core of a busy node. The agent says so with LongWait once it has
 // waited long, and again when that is over. A gateway with a credit of an instance on a calm node
-// asks for the call with GiveUp. The answer is a Release or, if the call has begun, the Stalled that
+// asks for the call with GiveUp. The answer is a Release or, if the call has begun, the LongWait that
 // is over.
 //
 // Calls have numbers: odd ones are begun by the agent with Claim, even ones by the gateway with

@@ -28,7 +28,7 @@ const (
 	KindPing     Kind = 15 // both: asks whether the other side is there
 	KindPong     Kind = 16 // both: the answer
 	KindNode     Kind = 17 // agent: whether its node is busy
-	KindStalled  Kind = 18 // agent: whether a call by a credit has long waited for a core of its node
+	KindLongWait Kind = 18 // agent: whether a call by a credit has long waited for a core of its node
 	KindGiveUp   Kind = 19 // gateway: asks for a Release of such a call, unless it has begun
 )
 

@@ -97,16 +97,16 @@ func codecOf(name string) codec {
 	panic("no codec " + name)
 }
 
-func FuzzParseHello(f *testing.F)   { fuzzParse(f, codecOf("hello")) }
-func FuzzParseWelcome(f *testing.F) { fuzzParse(f, codecOf("welcome")) }
-func FuzzParseClaim(f *testing.F)   { fuzzParse(f, codecOf("claim")) }
-func FuzzParseCall(f *testing.F)    { fuzzParse(f, codecOf("call")) }
-func FuzzParseRefused(f *testing.F) { fuzzParse(f, codecOf("refused")) }
-func FuzzParseHead(f *testing.F)    { fuzzParse(f, codecOf("head")) }
-func FuzzParseEnd(f *testing.F)     { fuzzParse(f, codecOf("end")) }
-func FuzzParseRelease(f *testing.F) { fuzzParse(f, codecOf("release")) }
-func FuzzParseStalled(f *testing.F) { fuzzParse(f, codecOf("stalled")) }
-func FuzzParseCount(f *testing.F)   { fuzzParse(f, codecOf("window")) }
+func FuzzParseHello(f *testing.F)    { fuzzParse(f, codecOf("hello")) }
+func FuzzParseWelcome(f *testing.F)  { fuzzParse(f, codecOf("welcome")) }
+func FuzzParseClaim(f *testing.F)    { fuzzParse(f, codecOf("claim")) }
+func FuzzParseCall(f *testing.F)     { fuzzParse(f, codecOf("call")) }
+func FuzzParseRefused(f *testing.F)  { fuzzParse(f, codecOf("refused")) }
+func FuzzParseHead(f *testing.F)     { fuzzParse(f, codecOf("head")) }
+func FuzzParseEnd(f *testing.F)      { fuzzParse(f, codecOf("end")) }
+func FuzzParseRelease(f *testing.F)  { fuzzParse(f, codecOf("release")) }
+func FuzzParseLongWait(f *testing.F) { fuzzParse(f, codecOf("long-wait")) }
+func FuzzParseCount(f *testing.F)    { fuzzParse(f, codecOf("window")) }
 
 // FuzzRead reads what a stranger sends, in pieces: Read never panics, holds little, and returns
 // the frames that parse finds in the whole.

@@ -95,9 +95,9 @@ var goldens = map[string]golden{
 	"ping":      bare(KindPing, 0),
 	"pong":      bare(KindPong, 0),
 	"give-up":   bare(KindGiveUp, 2),
-	"stalled": {
-		KindStalled, 2, 50 * time.Millisecond,
-		func(b []byte) []byte { return AppendStalled(b, 2, 50*time.Millisecond) }, parsing(ParseStalled),
+	"long-wait": {
+		KindLongWait, 2, 50 * time.Millisecond,
+		func(b []byte) []byte { return AppendLongWait(b, 2, 50*time.Millisecond) }, parsing(ParseLongWait),
 	},
 	"node": {KindNode, 0, true, func(b []byte) []byte { return AppendNode(b, true) }, parsing(ParseNode)},
 }

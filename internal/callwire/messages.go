@@ -431,14 +431,14 @@ func AppendNode(b []byte, busy bool) []byte {
 // ParseNode reads a Node.
 func ParseNode(f Frame) (busy bool, err error) { return f.Has(FlagBusy), nil }
 
-// AppendStalled appends a Stalled of a call by a credit: how long it has waited for a core of its
+// AppendLongWait appends a LongWait of a call by a credit: how long it has waited for a core of its
 // node, or 0 once it does not wait any more.
-func AppendStalled(b []byte, call uint32, waited time.Duration) []byte {
-	return AppendFrame(b, KindStalled, 0, call, func(b []byte) []byte { return appendDuration(b, waited) })
+func AppendLongWait(b []byte, call uint32, waited time.Duration) []byte {
+	return AppendFrame(b, KindLongWait, 0, call, func(b []byte) []byte { return appendDuration(b, waited) })
 }
 
-// ParseStalled reads a Stalled.
-func ParseStalled(f Frame) (waited time.Duration, err error) {
+// ParseLongWait reads a LongWait.
+func ParseLongWait(f Frame) (waited time.Duration, err error) {
 	r := reader{rest: f.Payload}
 	waited = r.duration()
 	return waited, r.err(f.Kind)

@@ -65,9 +65,9 @@ var codecs = []codec{
 		parse:  func(f Frame) (any, error) { return ParseRefused(f) },
 	},
 	{
-		name: "stalled", draw: func(t *rapid.T) any { return drawDuration(t, "waited") },
-		append: func(m any, b []byte, call uint32) []byte { return AppendStalled(b, call, m.(time.Duration)) },
-		parse:  func(f Frame) (any, error) { return ParseStalled(f) },
+		name: "long-wait", draw: func(t *rapid.T) any { return drawDuration(t, "waited") },
+		append: func(m any, b []byte, call uint32) []byte { return AppendLongWait(b, call, m.(time.Duration)) },
+		parse:  func(f Frame) (any, error) { return ParseLongWait(f) },
 	},
 	{
 		name: "window", draw: func(t *rapid.T) any { return rapid.Uint32().Draw(t, "count") },

@@ -121,7 +121,7 @@ func (c *agentConn) onFrame(f callwire.Frame) error {
 		return c.onCredits(f)
 	case callwire.KindNode:
 		return c.onNode(f)
-	case callwire.KindHead, callwire.KindBody, callwire.KindEnd, callwire.KindRelease, callwire.KindWindow, callwire.KindStalled:
+	case callwire.KindHead, callwire.KindBody, callwire.KindEnd, callwire.KindRelease, callwire.KindWindow, callwire.KindLongWait:
 		c.mu.Lock()
 		a := c.running[f.Call]
 		c.mu.Unlock()
@@ -260,7 +260,7 @@ func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 	}
 	c.last += 2
 	a := &attempt{conn: c, call: call, onConn: c.last, pool: p, byLoan: true, lent: true}
-	a.stalled = core.Stalled[*agentConn]{At: c.lender, Number: c.last}
+	a.longWait = core.LongWait[*agentConn]{At: c.lender, Number: c.last}
 	c.mu.Unlock()
 	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) {
 		if a.unit = call.to.unit; string(a.unit.UID) != p.uid {

@@ -46,10 +46,10 @@ type attempt struct {
 	came, begun bool
 	answer      *callwire.Inflow
 	coreWait    time.Duration
-	// stalls says that it waits for a core although it has come by a loan.
-	stalls atomic.Bool
-	// stalled is the pool's, and says how it waits for a core.
-	stalled core.Stalled[*agentConn]
+	// waitsLong says that it waits for a core although it has come by a loan.
+	waitsLong atomic.Bool
+	// longWait is what the pool knows of that.
+	longWait core.LongWait[*agentConn]
 	// detached cancels the attempt some time after its client has left.
 	detached *time.Timer
 	// ended says that the instance has ended it, or is lost.
@@ -95,10 +95,10 @@ func (a *attempt) onFrame(f callwire.Frame) error {
 			return err
 		}
 		return a.onRelease(release)
-	case callwire.KindStalled:
-		waited, err := callwire.ParseStalled(f)
+	case callwire.KindLongWait:
+		waited, err := callwire.ParseLongWait(f)
 		if err == nil {
-			a.onStalled(waited > 0)
+			a.onLongWait(waited > 0)
 		}
 		return err
 	}
@@ -201,7 +201,7 @@ func (a *attempt) failUntouched(why problem) {
 // whyTooLate is why a call ran out of time before the function got it. One by a loan whose body came
 // whole has waited for a core, also if its time was too short to say so.
 func whyTooLate(a *attempt) string {
-	if a.stalls.Load() || a.byLoan && a.call.whole {
+	if a.waitsLong.Load() || a.byLoan && a.call.whole {
 		return problems.NoInstanceInTime
 	}
 	return problems.BodyTooSlow
@@ -215,7 +215,7 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	if a.leaves() {
 		// First the call: it is before all that came later.
 		switch {
-		case a.stalls.Load() && a.call.whole:
+		case a.waitsLong.Load() && a.call.whole:
 			a.giveUp(release.Reason)
 		case release.NoCredit:
 			a.handBack(release.Reason, core.Decline)
@@ -227,24 +227,24 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	return nil
 }
 
-// onStalled notes whether the call waits for a core of a busy node. It is asked for if its client has
+// onLongWait notes whether the call waits for a core of a busy node. It is asked for if its client has
 // left, or if another instance has a core for it and its request is here whole to be sent again.
-func (a *attempt) onStalled(stalls bool) {
+func (a *attempt) onLongWait(waits bool) {
 	if !a.byLoan || a.begun {
 		return
 	}
-	a.stalls.Store(stalls)
-	if stalls && a.call.answered() {
+	a.waitsLong.Store(waits)
+	if waits && a.call.answered() {
 		a.conn.askToGiveUp(a.onConn)
 	}
 	if !a.call.whole {
 		return
 	}
 	a.conn.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
-		if stalls {
-			pulls.Stall(&a.stalled)
+		if waits {
+			pulls.BeginWait(&a.longWait)
 		} else {
-			pulls.Unstall(&a.stalled)
+			pulls.EndWait(&a.longWait)
 		}
 	})
 }
@@ -287,7 +287,7 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 		if a.byLoan && took > 0 {
 			pulls.Executed(took, a.coreWait)
 		}
-		pulls.Unstall(&a.stalled)
+		pulls.EndWait(&a.longWait)
 		pulls.Ended(a.conn.lender, keeps)
 	})
 }

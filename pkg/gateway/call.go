@@ -121,9 +121,9 @@ func (c *call) cancel() {
 	}
 }
 
-// giveUpIfItStalls asks for the call if it waits for a core.
-func (c *call) giveUpIfItStalls() {
-	if a := c.currentAttempt(); a != nil && a.stalls.Load() {
+// giveUpIfItWaits asks for the call if it waits for a core.
+func (c *call) giveUpIfItWaits() {
+	if a := c.currentAttempt(); a != nil && a.waitsLong.Load() {
 		a.conn.askToGiveUp(a.onConn)
 		a.conn.frames.FlushLater()
 	}

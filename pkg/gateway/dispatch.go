@@ -134,7 +134,7 @@ func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 		c.cancel()
 	}
 	if decided.GiveUp {
-		c.giveUpIfItStalls()
+		c.giveUpIfItWaits()
 	}
 }
 

@@ -137,7 +137,7 @@ func (d *dispatcher) enqueueAt(c *call, at destination) (to conns, done bool) {
 	}
 	p.limited = at.unit.Spec.Calls.Limited()
 	// The lock is held from here to handOver, or another call could take the credit that waits for this one.
-	if last != nil && last.pool == p && p.core.GivenUp(&last.stalled) {
+	if last != nil && last.pool == p && p.core.GivenUp(&last.longWait) {
 		d.metrics.callGivenUp()
 	}
 	ask := p.core.Add(&c.waiting, time.Now(), p.limited)
@@ -215,13 +215,13 @@ type handedOver struct {
 }
 
 // handOver hands calls to lent pulls for as long as there are both. If pulls are left, it asks for calls
-// that stall, and gives back what the gateway may not keep. The caller holds the pool's lock, and does
+// that wait long, and gives back what the gateway may not keep. The caller holds the pool's lock, and does
 // what is left once it has released the lock.
 func (d *dispatcher) handOver(p *pool) (after handedOver) {
 	for {
 		w, by, ok := p.core.Next()
 		if !ok {
-			askForStalled(p, &after)
+			requestGiveUps(p, &after)
 			if d.stopping.loans.Load() || p.limited {
 				returnUnused(p, &after)
 			}
@@ -243,11 +243,11 @@ func (d *dispatcher) handOver(p *pool) (after handedOver) {
 	}
 }
 
-// askForStalled asks busy nodes for calls that have a place on a calm node.
-func askForStalled(p *pool, after *handedOver) {
-	for s, ok := p.core.NextStalled(); ok; s, ok = p.core.NextStalled() {
-		s.At.Instance.askToGiveUp(s.Number)
-		after.to = after.to.with(s.At.Instance)
+// requestGiveUps asks instances of busy nodes to give up calls for which a calm one has a credit.
+func requestGiveUps(p *pool, after *handedOver) {
+	for w, ok := p.core.NextLongWait(); ok; w, ok = p.core.NextLongWait() {
+		w.At.Instance.askToGiveUp(w.Number)
+		after.to = after.to.with(w.At.Instance)
 	}
 }
 

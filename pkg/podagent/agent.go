@@ -251,8 +251,8 @@ func (a *Agent) carryOutAtGateway(e core.GatewayEffect) {
 		a.conns[e.Conn].sendCount(callwire.KindLend, e.Credits)
 	case core.TellNode:
 		a.conns[e.Conn].tellNode(e.Busy)
-	case core.TellStalled:
-		a.attempts[e.Attempt].tellStalled(e.Stalls)
+	case core.TellWait:
+		a.attempts[e.Attempt].tellWait(e.Waits)
 	case core.TakeBack:
 		a.conns[e.Conn].sendCount(callwire.KindTakeBack, e.Credits)
 	case core.Cancel:

@@ -138,13 +138,13 @@ func (at *attempt) deliver(e core.Deliver) {
 	}
 }
 
-// tellStalled tells the gateway whether the call waits for a core. The caller holds the agent's lock.
-func (at *attempt) tellStalled(stalls bool) {
+// tellWait tells the gateway whether the call waits for a core. The caller holds the agent's lock.
+func (at *attempt) tellWait(waits bool) {
 	var waited time.Duration
-	if stalls {
+	if waits {
 		waited = max(1, at.waitedForCore())
 	}
-	at.conn.send(func(b []byte) []byte { return callwire.AppendStalled(b, at.wire, waited) })
+	at.conn.send(func(b []byte) []byte { return callwire.AppendLongWait(b, at.wire, waited) })
 }
 
 // waitedForCore is for how long a call by a loan has waited for a core, here and at the instances

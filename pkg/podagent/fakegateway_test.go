@@ -356,9 +356,9 @@ func tellAttempt(f callwire.Frame) string {
 		text = "body " + tellBytes(f.Payload)
 	case callwire.KindEnd:
 		text = tellEnd(f)
-	case callwire.KindStalled:
-		waited, _ := callwire.ParseStalled(f)
-		text = fmt.Sprintf("stalled %v", waited)
+	case callwire.KindLongWait:
+		waited, _ := callwire.ParseLongWait(f)
+		text = fmt.Sprintf("long wait %v", waited)
 	default:
 		text = fmt.Sprintf("kind %d", f.Kind)
 	}

@@ -169,9 +169,9 @@ func TestOnABusyNodeCallsBeginWithACore(t *testing.T) {
 		if len(w.adapter.calls) > 0 {
 			t.Error("began without a core")
 		}
-		loan.hear("stalled 50ms")
+		loan.hear("long wait 50ms")
 		node.grant(2)
-		loan.hear("stalled 0s")
+		loan.hear("long wait 0s")
 		p.hear("pull 0 lent gateway:1 1 busy")
 		(<-w.adapter.calls).hello()
 		node.hear("ended")
@@ -222,7 +222,7 @@ func TestACallThatWaitsForACoreIsGivenUp(t *testing.T) {
 		node.hear("ask 2 waited 200ms")
 		time.Sleep(50 * time.Millisecond)
 		p.hear("pull 0 lent gateway:1 1 busy waits for a core since 50ms")
-		loan.hear("stalled 250ms")
+		loan.hear("long wait 250ms")
 		loan.giveUp()
 		node.hear("gave up 2")
 		loan.hear("release keeps")
@@ -285,7 +285,7 @@ func TestACallWhoseTimeIsOverWhileItWaitsForACore(t *testing.T) {
 		}
 		node.hear("gave up 2")
 		node.grant(2) // crossed
-		loan.hear("stalled 50ms", "end TOO_LATE keeps")
+		loan.hear("long wait 50ms", "end TOO_LATE keeps")
 		loan.hearEnd()
 		if len(w.adapter.calls) > 0 {
 			t.Error("a call began whose time is over")
@@ -374,7 +374,7 @@ func TestCallsBeginWithoutANodeAgentThatFails(t *testing.T) {
 					t.Errorf("the call waited for %v", waited)
 				}
 				if name == "it stands still" {
-					loan.hear("stalled 50ms", "stalled 0s")
+					loan.hear("long wait 50ms", "long wait 0s")
 				}
 				loan.hear(`head 200 whole "hello" keeps`)
 				loan.hearEnd()
@@ -410,7 +410,7 @@ func TestACallWaitsForAsLongAsTheNodeAgentMayBeSilent(t *testing.T) {
 		if waited := time.Since(before); waited < 600*time.Millisecond || waited > 620*time.Millisecond {
 			t.Errorf("the call waited for %v", waited)
 		}
-		loan.hear("stalled 50ms", "stalled 0s")
+		loan.hear("long wait 50ms", "long wait 0s")
 		loan.hear(`head 200 whole "hello" keeps`)
 		loan.hearEnd()
 		node.hear("ended")

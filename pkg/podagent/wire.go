@@ -55,7 +55,7 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 		}
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{
 			Credits: uint32(m.Credits), Done: done, Loans: loans, IdleNs: int64(m.Idle),
-			NodeBusy: m.NodeBusy, CoreWait: coreWaitToWire(m.CoreWait), Low: m.Low,
+			NodeBusy: m.NodeBusy, CoreWait: coreWaitToWire(m.LongWait), Low: m.Low,
 		}}}
 	case core.LeaveRequest:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(m.Idle)}}}

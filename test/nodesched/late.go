@@ -101,9 +101,9 @@ func unsaid(dir string) (overlay string, err error) {
 // withoutWaits is the source of the agent's waits for cores without what it says of them, and without the time at which
 // that is due: an agent that is due wakes up at once, again and again.
 func withoutWaits(source string) (string, error) {
-	const says = "func (c *Core) reportCoreWait(now time.Time) {\n"
+	const says = "func (c *Core) reportLongWait(now time.Time) {\n"
 	if strings.Count(source, says) != 1 {
-		return "", errors.New("the agent does not report in reportCoreWait that a call waits")
+		return "", errors.New("the agent does not report in reportLongWait that a call waits")
 	}
 	return strings.Replace(source, says, says+"\tif c != nil {\n\t\tc.node.reportAt = time.Time{}\n\t\treturn\n\t}\n", 1), nil
 }

@@ -134,7 +134,7 @@ func (a *agentEnd) execute(e agent.Effect) {
 	case agent.EndCore:
 		a.machines[a.in.node].tickets.callOver(a.world, a.in.computer, e.Refused)
 	case agent.ReportRunning: // all calls ask
-	case agent.TellStalled: // its gateways move no calls between nodes
+	case agent.TellWait: // its gateways move no calls between nodes
 	case agent.Quiet, agent.RunAudit, agent.HangUp, agent.End: // nothing to give back, nothing is lost
 	default:
 		panic(fmt.Sprintf("cluster: no rule for the effect %T", e))

@@ -160,7 +160,7 @@ func (l *lending) join(in *instance) {
 
 // pull takes what an instance asks for, has done and has lent.
 func (l *lending) pull(in *instance, p agent.Pull) {
-	pulled := core.Pulled{CID: in.cid, Wants: true, Credits: p.Credits, Idle: p.Idle, NodeBusy: p.NodeBusy, AwaitsCore: p.CoreWait.Waited > 0 || p.Low, Awaits: p.CoreWait.Ticket()}
+	pulled := core.Pulled{CID: in.cid, Wants: true, Credits: p.Credits, Idle: p.Idle, NodeBusy: p.NodeBusy, AwaitsCore: p.LongWait.Waited > 0 || p.Low, Awaits: p.LongWait.Ticket()}
 	for _, d := range p.Done {
 		pulled.Done = append(pulled.Done, core.Done{ID: d.ID, Execution: d.Exec, CoreWait: d.CoreWait, Unclaimed: d.Unclaimed})
 	}

@@ -15,13 +15,14 @@
 //
 // An invocation is queued until an instance claims it with the token of its ticket, or the gateway
 // hands it to an instance that has lent a pull (ClaimByLoan). A Pool decides which of the two: it
-// has the lent pulls, and the calls that wait. It also knows the calls that its instances have not begun because
-// their nodes are busy (Stalled), and asks for one when an instance on a calm node has a place for it: the
-// instance gives it up, which is a Release, or has begun it. An instance that did not start releases a call,
-// which queues it again under a new token. The loss of an instance queues it again only if the function may
-// run twice. Whether a client still waits for the answer
-// is a separate state (Answer): an invocation whose client left while it ran stays Claimed,
-// because only an instance whose call has ended takes another.
+// has the lent pulls, and the calls that wait. It also knows the calls that their instances have not
+// begun because their nodes are busy (LongWait), and asks for one when an instance on a calm node has
+// a place for it: the instance gives it up, which is a Release, or has begun it.
+//
+// An instance that did not start releases a call, which queues it again under a new token. The loss
+// of an instance queues it again only if the function may run twice. Whether a client still waits
+// for the answer is a separate state (Answer): an invocation whose client left while it ran stays
+// Claimed, because only an instance whose call has ended takes another.
 //
 // Any event may be lost: a ticket with its scheduler, the end of an attempt, a timer. So an Audit
 // compares, a few times a second, the recorded state of an invocation with what is observed of its

@@ -22,10 +22,10 @@ const (
 // C is a call, and L a lender: an instance by its connection. A Pool holds no lock and reads no
 // clock.
 type Pool[C, L any] struct {
-	lenders lenderHeap[L] // those with credits
-	waiting waiting[C]
-	stalled []*Stalled[L] // those that stall for longest first
-	report  Report
+	lenders   lenderHeap[L] // those with credits
+	waiting   waiting[C]
+	longWaits []*LongWait[L] // the longest first
+	report    Report
 	// probing is the call whose ticket is a probe that neither an instance nor a loan has
 	// answered; nil if there is none. probe is when the next call that has to wait sends one,
 	// and pause for how long none did before.
@@ -60,7 +60,7 @@ type Lender[L any] struct {
 	// credits is how many more calls the gateway may hand to it. It is negative while a call
 	// and a TakeBack have crossed.
 	credits int
-	// promised credits wait for calls that stall at other instances, and are none of credits.
+	// promised credits wait for calls with a LongWait at other instances, and are none of credits.
 	promised int
 	// running calls run by its loans.
 	running int
@@ -275,7 +275,7 @@ func (p *Pool[C, L]) Gone(l *Lender[L]) {
 	if l.gone {
 		return
 	}
-	p.unstallGone(l)
+	p.forgetWaitsOf(l)
 	p.report.Lent -= l.Held()
 	p.report.Running -= l.running
 	p.credit(l, -l.credits)
@@ -285,11 +285,11 @@ func (p *Pool[C, L]) Gone(l *Lender[L]) {
 // Credits are the credits of a lender; never negative.
 func (l *Lender[L]) Credits() int { return max(0, l.credits) }
 
-// Held is how many places of a lender the gateway has: its credits, also those that wait for calls
-// which stall, and its running calls.
+// Held is how many places of a lender the gateway has: its credits, also the promised ones, and its
+// running calls.
 func (l *Lender[L]) Held() int { return l.credits + l.promised + l.running }
 
-// NextUnused takes all credits of a lender that Next and NextStalled have left, to give them back; false if
+// NextUnused takes all credits of a lender that Next and NextLongWait have left, to give them back; false if
 // none are left.
 func (p *Pool[C, L]) NextUnused() (from *Lender[L], credits int, ok bool) {
 	if len(p.lenders) == 0 {

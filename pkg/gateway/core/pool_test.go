@@ -37,11 +37,11 @@ type poolStory struct {
 	now       time.Time
 	calls     map[string]*Waiting[string]
 	instances map[string]*Lender[string]
-	stalled   map[string]*Stalled[string] // by instance
+	longWaits map[string]*LongWait[string] // by instance
 }
 
 func newPoolStory() *poolStory {
-	return &poolStory{now: start, calls: make(map[string]*Waiting[string]), instances: make(map[string]*Lender[string]), stalled: make(map[string]*Stalled[string])}
+	return &poolStory{now: start, calls: make(map[string]*Waiting[string]), instances: make(map[string]*Lender[string]), longWaits: make(map[string]*LongWait[string])}
 }
 
 func (s *poolStory) tell(t *testing.T, events string) string {
@@ -74,7 +74,7 @@ func (s *poolStory) handOver() (said []string) {
 		s.pool.Handed(w, s.now)
 		said = append(said, fmt.Sprintf("%s gets %s", by.Instance, w.Call))
 	}
-	for c, ok := s.pool.NextStalled(); ok; c, ok = s.pool.NextStalled() {
+	for c, ok := s.pool.NextLongWait(); ok; c, ok = s.pool.NextLongWait() {
 		said = append(said, fmt.Sprintf("%s is asked to give up call %d for %s", c.At.Instance, c.Number, c.To.Instance))
 	}
 	return said
@@ -135,13 +135,13 @@ func (s *poolStory) play(t *testing.T, words []string) []string {
 		}
 	case "node":
 		p.SetBusy(s.instance(words[1]), has("busy"))
-	case "stalls": // a call by a loan, with the number
-		s.stalled[words[1]] = &Stalled[string]{At: s.instance(words[1]), Number: uint32(count())}
-		p.Stall(s.stalled[words[1]])
+	case "waits-long": // a call by a loan, with the number
+		s.longWaits[words[1]] = &LongWait[string]{At: s.instance(words[1]), Number: uint32(count())}
+		p.BeginWait(s.longWaits[words[1]])
 	case "begins":
-		p.Unstall(s.stalled[words[1]])
+		p.EndWait(s.longWaits[words[1]])
 	case "gives-up":
-		p.GivenUp(s.stalled[words[1]])
+		p.GivenUp(s.longWaits[words[1]])
 		p.Add(s.calls[words[2]], s.now, false)
 		said := s.handOver()
 		p.Ended(s.instance(words[1]), has("keeps"))
@@ -169,10 +169,10 @@ type poolModel struct {
 	pool Pool[int, int]
 	now  time.Time
 
-	calls   []*modelCall
-	lenders []*modelLender
-	stalled []*modelStalled
-	served  int
+	calls     []*modelCall
+	lenders   []*modelLender
+	longWaits []*modelWait
+	served    int
 	// coreWaited is how long calls that were given up had waited.
 	coreWaited time.Duration
 	// noProbe is until when no call sends a probe, and pause how long it has been.
@@ -284,7 +284,7 @@ func (m *poolModel) handOver(t *rapid.T) {
 			t.Fatalf("handed over: %t, though %d wait and %v has a credit", ok, len(waiting), by)
 		}
 		if !ok {
-			m.askForStalled(t)
+			m.requestGiveUps(t)
 			return
 		}
 		if c := waiting[0]; w != c.Waiting || l != by.Lender {
@@ -364,8 +364,8 @@ func (m *poolModel) check() {
 	if len(m.forLoans()) > 0 && m.lender() != nil {
 		m.Fatal("a call waits beside a credit")
 	}
-	if s, to := m.nextStalled(); s != nil {
-		m.Fatalf("a call stalls at instance %d, and %d has a core", s.at.Instance, to.Instance)
+	if s, to := m.nextLongWait(); s != nil {
+		m.Fatalf("a call waits for a core at instance %d, and %d has a core", s.at.Instance, to.Instance)
 	}
 	if m.pool.Unused() && (len(m.waiting()) > 0 || m.lender() != nil || running > 0) {
 		m.Fatal("unused, though it has calls or loans")
@@ -373,7 +373,7 @@ func (m *poolModel) check() {
 }
 
 // A Pool hands calls over in the order of arrival, to the lowest CID that has a credit, of a calm
-// node if there is one, asks busy nodes for calls that stall, and counts right, whatever its
+// node if there is one, asks busy nodes for calls that wait for cores, and counts right, whatever its
 // instances and calls do.
 func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -475,7 +475,7 @@ func TestAPoolDoesWhatItsModelDoes(t *testing.T) {
 			},
 			"": func(*rapid.T) { m.check() },
 		}
-		maps.Copy(events, m.stallEvents(pick))
+		maps.Copy(events, m.waitEvents(pick))
 		t.Repeat(events)
 	})
 }

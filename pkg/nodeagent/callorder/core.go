@@ -65,7 +65,7 @@ type instance struct {
 
 	usage   time.Duration // processor time at the last look
 	began   time.Duration // usage when the call began
-	stalled int           // samples in a row without processor time
+	still   int           // samples in a row without processor time
 	skipped int           // samples since the last one, in which it was left out
 	// outlived says that its call has outlived its slice, also while it is blocked.
 	outlived bool
@@ -283,7 +283,7 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 		ration(c, now, i)
 	case holding:
 		i.namespace.wanted = now
-		i.stall(grew)
+		i.noteStill(grew)
 		if i.slow, i.unused = i.slow+1, i.unused+since-grew; grew >= since/2 {
 			i.slow, i.unused = 0, 0
 		}
@@ -295,16 +295,16 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 			if i.function.outgrown(i.used()) {
 				resize(c, i)
 			}
-		} else if c.params.stands(i) {
+		} else if c.params.isStill(i) {
 			c.enter(now, i, blocked)
 			c.gaveBack++
 		}
 	case lifted:
-		if i.stall(grew); c.params.stands(i) {
+		if i.noteStill(grew); c.params.isStill(i) {
 			c.enter(now, i, blocked)
 		}
 	case blocked:
-		if i.stalled++; grew <= stillness*time.Duration(1+i.skipped) {
+		if i.still++; grew <= stillness*time.Duration(1+i.skipped) {
 			i.skipped = 0
 			return
 		}
@@ -321,22 +321,22 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	}
 }
 
-// stall notes by how much the processor time of a call grew from one sample to the next.
-func (i *instance) stall(grew time.Duration) {
-	i.stalled++
+// noteStill notes by how much the processor time of a call grew from one sample to the next.
+func (i *instance) noteStill(grew time.Duration) {
+	i.still++
 	if grew > stillness {
-		i.stalled = 0
+		i.still = 0
 	}
 }
 
-// stands says whether a call has used no processor time for so long that it counts as blocked.
-func (p Params) stands(i *instance) bool { return p.BlockedAfter > 0 && i.stalled >= p.BlockedAfter }
+// isStill says whether a call has used no processor time for so long that it counts as blocked.
+func (p Params) isStill(i *instance) bool { return p.BlockedAfter > 0 && i.still >= p.BlockedAfter }
 
 // waste charges a call for the time in which it keeps a ticket and hardly computes: it has used less than half of
 // that in more samples than would make it blocked, and no other call had the core. Otherwise a call that computes
 // for a moment between pauses could keep a ticket for as long as it likes, and be taken for a short one.
 func waste(c *Core, now time.Duration, i *instance) {
-	if blocked := c.params.BlockedAfter; blocked == 0 || i.stalled >= blocked || i.slow <= blocked || c.params.Order == None {
+	if blocked := c.params.BlockedAfter; blocked == 0 || i.still >= blocked || i.slow <= blocked || c.params.Order == None {
 		return
 	}
 	i.namespace.keep(now, i.unused)
@@ -430,7 +430,7 @@ func (c *Core) AppendDue(to []InstanceID) []InstanceID {
 		}
 	}
 	for _, i := range c.blocked {
-		if i.stalled >= sleepsAfter && i.skipped < sleepsFor-1 {
+		if i.still >= sleepsAfter && i.skipped < sleepsFor-1 {
 			i.skipped++
 			continue
 		}

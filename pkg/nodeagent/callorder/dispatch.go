@@ -97,7 +97,7 @@ func (i *instance) beginCall() { i.began, i.wasted = i.usage, 0 }
 
 // sampleAnew forgets the samples of a call: between them and the next one it has waited, or nobody has looked.
 func (i *instance) sampleAnew(now time.Duration) {
-	i.sampled, i.stalled, i.skipped, i.slow, i.unused = now, 0, 0, 0, 0
+	i.sampled, i.still, i.skipped, i.slow, i.unused = now, 0, 0, 0, 0
 }
 
 // overloaded says whether the call has waited too many slices.

@@ -289,7 +289,7 @@ func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
 	if !c.life.takesCalls() || c.conns.shared {
 		return
 	}
-	p := Pull{Credits: credits, Done: done, Loans: c.conns.loans(), NodeBusy: c.node.busy, CoreWait: c.longWait(now), Low: c.node.lowReported}
+	p := Pull{Credits: credits, Done: done, Loans: c.conns.loans(), NodeBusy: c.node.busy, LongWait: c.longWait(now), Low: c.node.lowReported}
 	switch {
 	case len(p.Loans) == 0:
 		c.idle.reported = false

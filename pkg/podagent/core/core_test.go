@@ -180,7 +180,7 @@ func messageText(m Message) string {
 		if m.Low {
 			text += " low"
 		}
-		switch w := m.CoreWait; {
+		switch w := m.LongWait; {
 		case w.ByLoan:
 			text += fmt.Sprintf(" a call by a loan has waited %v", w.Waited)
 		case w.Waited > 0:

@@ -66,8 +66,8 @@ type Pull struct {
 	Idle time.Duration
 	// NodeBusy says that more threads want to run on the node than it has cores.
 	NodeBusy bool
-	// CoreWait is the call that has long waited for a core of the node; zero if none has.
-	CoreWait LongWait
+	// LongWait is the call that has long waited for a core of the node; zero if none has.
+	LongWait LongWait
 	// Low says that the instance runs a call and has been in the low band for invocation.LongCoreWait.
 	Low bool
 }
@@ -236,11 +236,11 @@ type TellNode struct {
 	Busy bool
 }
 
-// TellStalled tells the gateway of a call that came by a loan whether it stalls: whether it has
-// waited for invocation.LongCoreWait for a core of the node, and has not begun. GiveUp may follow.
-type TellStalled struct {
+// TellWait tells the gateway of a call that came by a loan whether it has waited for
+// invocation.LongCoreWait for a core of the node, and has not begun. GiveUp may follow.
+type TellWait struct {
 	Attempt Attempt
-	Stalls  bool
+	Waits   bool
 }
 
 // Cancel shows the function that the client no longer waits for its answer. CallEnded still
@@ -302,7 +302,7 @@ func (Decline) isEffect()       {}
 func (Lend) isEffect()          {}
 func (TakeBack) isEffect()      {}
 func (TellNode) isEffect()      {}
-func (TellStalled) isEffect()   {}
+func (TellWait) isEffect()      {}
 func (Cancel) isEffect()        {}
 func (Cut) isEffect()           {}
 func (AskCore) isEffect()       {}
@@ -316,20 +316,20 @@ func (Draining) isEffect()      {}
 func (Drained) isEffect()       {}
 func (End) isEffect()           {}
 
-func (Connect) isGatewayEffect()     {}
-func (Disconnect) isGatewayEffect()  {}
-func (Claim) isGatewayEffect()       {}
-func (Accept) isGatewayEffect()      {}
-func (Start) isGatewayEffect()       {}
-func (Deliver) isGatewayEffect()     {}
-func (Release) isGatewayEffect()     {}
-func (Decline) isGatewayEffect()     {}
-func (Lend) isGatewayEffect()        {}
-func (TakeBack) isGatewayEffect()    {}
-func (TellNode) isGatewayEffect()    {}
-func (TellStalled) isGatewayEffect() {}
-func (Cancel) isGatewayEffect()      {}
-func (Cut) isGatewayEffect()         {}
+func (Connect) isGatewayEffect()    {}
+func (Disconnect) isGatewayEffect() {}
+func (Claim) isGatewayEffect()      {}
+func (Accept) isGatewayEffect()     {}
+func (Start) isGatewayEffect()      {}
+func (Deliver) isGatewayEffect()    {}
+func (Release) isGatewayEffect()    {}
+func (Decline) isGatewayEffect()    {}
+func (Lend) isGatewayEffect()       {}
+func (TakeBack) isGatewayEffect()   {}
+func (TellNode) isGatewayEffect()   {}
+func (TellWait) isGatewayEffect()   {}
+func (Cancel) isGatewayEffect()     {}
+func (Cut) isGatewayEffect()        {}
 
 func (AskCore) isNodeEffect()       {}
 func (GiveUpCore) isNodeEffect()    {}

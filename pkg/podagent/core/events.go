@@ -181,7 +181,7 @@ type Cancelled struct{ Attempt Attempt }
 // BodyCut says that the client broke off its request.
 type BodyCut struct{ Attempt Attempt }
 
-// GiveUp says that the gateway has a place on a calm node for a call that was said to stall.
+// GiveUp says that the gateway has a place on a calm node for a call that was said to wait.
 type GiveUp struct{ Attempt Attempt }
 
 // CallEnded says how a call came to its end. Deliver is its effect, and says what the gateway

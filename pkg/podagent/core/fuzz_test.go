@@ -84,7 +84,7 @@ type checker struct {
 	nodeUp, known bool      // the node agent is there, and knows of the call
 	asking        Attempt   // waits for a core
 	coreRan       bool      // the call that the node agent knows of has begun
-	stalls        Attempt   // waits for a core, as its gateway has heard
+	waitsLong     Attempt   // waits for a core, as its gateway has heard
 	sign          time.Time // of the node agent, or the ask
 }
 
@@ -429,7 +429,7 @@ func (w *checker) before(e Event) {
 	case CallEnded:
 		w.move(e.Attempt, "started", "free")
 	case GiveUp:
-		if w.stalls != 0 && e.Attempt == w.stalls {
+		if w.waitsLong != 0 && e.Attempt == w.waitsLong {
 			w.counters.givenUp++
 		}
 	case NodeGranted:
@@ -544,7 +544,7 @@ func (w *checker) seeCall(e Effect) {
 		if s := w.state[e.Attempt]; s != "granted" && s != "accepted" || w.asking == e.Attempt && w.now.Before(w.sign.Add(w.core.node.patience())) {
 			w.t.Errorf("started an attempt that is %q; %d asks for a core", s, w.asking)
 		}
-		if w.stalls == e.Attempt {
+		if w.waitsLong == e.Attempt {
 			w.t.Error("started a call that its gateway may give to another instance")
 		}
 		w.state[e.Attempt], w.coreRan = "started", true
@@ -552,8 +552,8 @@ func (w *checker) seeCall(e Effect) {
 		w.seeCore(e)
 	case Deliver:
 		w.move(e.Attempt, "accepted", "free")
-		if w.stalls == e.Attempt {
-			w.stalls = 0
+		if w.waitsLong == e.Attempt {
+			w.waitsLong = 0
 		}
 		if e.Keeps && (w.gaveUp || !w.lent[e.Attempt] || w.core.conns.open(w.at[e.Attempt]) == nil) {
 			w.t.Error("kept a place for a gateway that must not have it")
@@ -561,12 +561,12 @@ func (w *checker) seeCall(e Effect) {
 		if e.Keeps {
 			w.idle[w.at[e.Attempt]]++
 		}
-	case TellStalled:
-		if before := w.stalls; e.Stalls && (before != 0 || w.state[e.Attempt] != "accepted") || !e.Stalls && before != e.Attempt {
-			w.t.Errorf("%+v after call %d had stalled", e, before)
+	case TellWait:
+		if before := w.waitsLong; e.Waits && (before != 0 || w.state[e.Attempt] != "accepted") || !e.Waits && before != e.Attempt {
+			w.t.Errorf("%+v after call %d had waited", e, before)
 		}
-		if w.stalls = 0; e.Stalls {
-			w.stalls = e.Attempt
+		if w.waitsLong = 0; e.Waits {
+			w.waitsLong = e.Attempt
 		}
 	case TakeBack:
 		if w.idle[e.Conn] -= e.Credits; e.Credits < 1 || w.idle[e.Conn] < 0 {

@@ -77,7 +77,7 @@ func (c *Core) proceed(now time.Time, n Attempt, a *attempt) {
 	if c.node.waiting == n {
 		if reported := c.endWait(now, a); reported {
 			c.sendPull(now, 0)
-			c.tellStalled(n, a, false)
+			c.tellWait(n, a, false)
 		}
 	}
 	if a.byLoan() {
@@ -104,26 +104,26 @@ func (c *Core) endWait(now time.Time, a *attempt) (reported bool) {
 	return reported
 }
 
-// reportCoreWait tells the scheduler that a call waits, and again when it has waited twice as long. A
+// reportLongWait tells the scheduler that a call waits, and again when it has waited twice as long. A
 // gateway that has handed it over remembers it.
-func (c *Core) reportCoreWait(now time.Time) {
+func (c *Core) reportLongWait(now time.Time) {
 	n, a := c.waitingForCore()
 	if a == nil || now.Before(c.node.reportAt) {
 		return
 	}
 	if !c.node.reported {
-		c.tellStalled(n, a, true)
+		c.tellWait(n, a, true)
 	}
 	c.node.reported, c.node.reportAt = true, now.Add(now.Sub(c.node.asked))
 	c.sendPull(now, 0)
 }
 
-// tellStalled tells the gateway that has handed a call over whether it stalls: another instance
+// tellWait tells the gateway that has handed a call over whether it waits: another instance
 // may have a core for it. A call of a ticket is not claimed yet, so that its gateway waits for
 // a claim.
-func (c *Core) tellStalled(n Attempt, a *attempt, stalls bool) {
+func (c *Core) tellWait(n Attempt, a *attempt, waits bool) {
 	if a.byLoan() {
-		c.emit(TellStalled{n, stalls})
+		c.emit(TellWait{n, waits})
 	}
 }
 
@@ -336,7 +336,7 @@ func (c *Core) nodeDue(now time.Time) {
 	if n, a := c.waitingForCore(); a != nil && a.late(now) {
 		c.giveUp(now, n, a)
 	}
-	c.reportCoreWait(now)
+	c.reportLongWait(now)
 	c.reportLow(now)
 	if at := c.impatientAt(); at.IsZero() || now.Before(at) {
 		return

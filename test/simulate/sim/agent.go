@@ -237,8 +237,8 @@ func (a *agent) do(effect core.Effect) {
 		c.send(lendFrame{e.Credits})
 	case core.TellNode:
 		a.connOf(e.Conn).send(nodeFrame{e.Busy})
-	case core.TellStalled:
-		a.tellStalled(e)
+	case core.TellWait:
+		a.tellWait(e)
 	case core.TakeBack:
 		a.takeBack(e)
 	case core.Release:

@@ -60,9 +60,9 @@ func (c *agentConn) take(m any) {
 			c.in.core.SetBusy(c.lender, m.busy)
 			g.handOver(c.in)
 		}
-	case stalledFrame:
+	case longWaitFrame:
 		if a := c.attempt(m.call); a != nil {
-			a.stall(m.stalls)
+			a.onLongWait(m.waits)
 		}
 	case answerFrame:
 		if a := c.attempt(m.call); a != nil {
@@ -166,7 +166,7 @@ func (c *agentConn) hand(call *call) bool {
 	g.world.truth.grantByLoan(call.callRecord, grant.Attempt, c)
 	g.mayHand(call, c)
 	a := &attempt{conn: c, call: call, wire: c.last, byLoan: true, lent: true}
-	a.stalled = core.Stalled[*agentConn]{At: c.lender, Number: uint32(c.last)}
+	a.longWait = core.LongWait[*agentConn]{At: c.lender, Number: uint32(c.last)}
 	c.start(a, grant)
 	return true
 }

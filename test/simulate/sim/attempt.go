@@ -19,9 +19,9 @@ type attempt struct {
 	number       int
 	// came says that the instance has sent a frame about it, and ended that it is over there.
 	came, ended bool
-	// stalls says that it waits for a core of its node, and stalled is what the pool knows of that.
-	stalls  bool
-	stalled core.Stalled[*agentConn]
+	// waitsLong says that it waits for a core of its node, and longWait is what the pool knows of that.
+	waitsLong bool
+	longWait  core.LongWait[*agentConn]
 }
 
 // answered is the end of the call. Its place goes to the next one before anything else.
@@ -54,7 +54,7 @@ func (a *attempt) released(m releaseFrame) {
 	}
 	a.ended = true
 	switch {
-	case a.stalls:
+	case a.waitsLong:
 		a.leavesBusyNode()
 	case m.noCredit:
 		a.giveUp(core.Decline)
@@ -91,7 +91,7 @@ func (a *attempt) freePlace(keeps bool, took, coreWait time.Duration) {
 	if !a.lent {
 		return
 	}
-	a.pool.core.Unstall(&a.stalled)
+	a.pool.core.EndWait(&a.longWait)
 	if a.byLoan && took > 0 {
 		a.pool.core.Executed(took, coreWait)
 		a.pool.fn.byLoans++

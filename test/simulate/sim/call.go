@@ -23,8 +23,8 @@ type agentAttempt struct {
 	granted   callFrame
 	// came is when a call by a credit has come.
 	came time.Time
-	// stalls says that its gateway has heard that it waits for a core, and said that it ever did.
-	stalls, said bool
+	// waitsLong says that its gateway has heard that it waits for a core, and said that it ever did.
+	waitsLong, said bool
 	// started says that the core has handed it to the function, and over that this has ended.
 	started, over bool
 	// run is the execution; 0 before there is one.

@@ -139,7 +139,7 @@ func (g *gateway) carryOut(c *call, d core.Decision) {
 	if d.Cancel {
 		c.attempt.cancel()
 	}
-	if d.GiveUp && c.attempt.stalls {
+	if d.GiveUp && c.attempt.waitsLong {
 		c.attempt.askToGiveUp()
 	}
 }
@@ -272,7 +272,7 @@ func (g *gateway) audit() Rule {
 			return RuleNoIsTrue
 		}
 	}
-	return cmp.Or(g.auditStalled(), g.view.audit())
+	return cmp.Or(g.auditLongWaits(), g.view.audit())
 }
 
 // wouldSayNo tells whether its client would be told that it did not run if it were refused

@@ -40,7 +40,7 @@ func (g *gateway) enqueue(c *call) {
 	p := g.poolOf(c.fn)
 	c.pool = p
 	if a := c.attempt; a != nil && a.pool == p {
-		p.core.GivenUp(&a.stalled)
+		p.core.GivenUp(&a.longWait)
 	}
 	ask := p.core.Add(&c.waiting, g.now(), c.fn.limited())
 	g.handOver(p)
@@ -91,7 +91,7 @@ func (g *gateway) handOver(p *pool) {
 			p.core.Handed(w, g.now())
 		}
 	}
-	g.askForStalled(p)
+	g.requestGiveUps(p)
 	if g.draining {
 		for from, n, ok := p.core.NextUnused(); ok; from, n, ok = p.core.NextUnused() {
 			from.Instance.stream.send(g.node, returnFrame{n})

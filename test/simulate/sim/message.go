@@ -111,10 +111,10 @@ type (
 		keeps, noCredit bool
 	}
 	cancelFrame struct{ call int }
-	// stalledFrame says whether a call by a credit waits for a core, and giveUpFrame asks for it.
-	stalledFrame struct {
-		call   int
-		stalls bool
+	// longWaitFrame says whether a call by a credit waits for a core, and giveUpFrame asks for it.
+	longWaitFrame struct {
+		call  int
+		waits bool
 	}
 	giveUpFrame struct{ call int }
 	// lendFrame and takeBackFrame give credits and take them, returnFrame gives them back.

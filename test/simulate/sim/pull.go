@@ -172,7 +172,7 @@ func (p *pullEnd) watch(in time.Duration) {
 
 func (p *pullEnd) pull(m core.Pull) {
 	f := p.served
-	p.awaits = m.CoreWait.Ticket()
+	p.awaits = m.LongWait.Ticket()
 	p.scheduler.note("is pulled by "+p.stream.ends[0].node.name, uint64(m.Credits), uint64(len(m.Done)))
 	if !p.pulled {
 		p.pulled = true
@@ -187,7 +187,7 @@ func (p *pullEnd) pull(m core.Pull) {
 	for _, l := range m.Loans {
 		loans = append(loans, queue.Loan(l))
 	}
-	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, NodeBusy: m.NodeBusy, AwaitsCore: m.CoreWait.Waited > 0 || m.Low, Awaits: m.CoreWait.Ticket()})
+	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done, Loans: loans, Idle: m.Idle, NodeBusy: m.NodeBusy, AwaitsCore: m.LongWait.Waited > 0 || m.Low, Awaits: m.LongWait.Ticket()})
 	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
 		p.giveUp()
 	}

@@ -47,7 +47,7 @@ func (a *agent) on(e core.Event) {
 				a.spun++
 			}
 		case core.Send:
-			if p, is := e.Message.(core.Pull); is && p.CoreWait != (core.LongWait{}) {
+			if p, is := e.Message.(core.Pull); is && p.LongWait != (core.LongWait{}) {
 				a.said++
 			}
 		}

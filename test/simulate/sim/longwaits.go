@@ -13,44 +13,44 @@ import (
 // soon is how much later than planned an instance may notice the time.
 const soon = 2 * time.Millisecond
 
-// tellStalled tells the gateway whether a call waits for a core.
-func (a *agent) tellStalled(e core.TellStalled) {
+// tellWait tells the gateway whether a call waits for a core.
+func (a *agent) tellWait(e core.TellWait) {
 	t := a.attemptOf(e.Attempt)
-	t.stalls, t.said = e.Stalls, t.said || e.Stalls
-	t.conn.send(stalledFrame{call: t.number, stalls: e.Stalls})
+	t.waitsLong, t.said = e.Waits, t.said || e.Waits
+	t.conn.send(longWaitFrame{call: t.number, waits: e.Waits})
 }
 
 // mayBegin looks at whether a call by a loan has enough time left, and whether its gateway knows that it
-// does not stall. An instance that stood still meanwhile may find its core before the time to say so.
+// does not wait. An instance that stood still meanwhile may find its core before the time to say so.
 func (a *agent) mayBegin(t *agentAttempt) {
 	if !t.came.IsZero() && !a.now().Before(t.came.Add(t.granted.remain*7/8)) {
 		a.world.violate(RuleBeginsInTime, a.world.truth.byID[t.id].number)
 	}
 	byLoan, waited := t.number%2 == 0, t.coreWait > invocation.LongCoreWait+soon
-	if byLoan && (t.stalls || waited && !t.said && a.turned < a.nodeAgent.asked) {
-		a.world.violate(RuleSaysItStalls, a.world.truth.byID[t.id].number)
+	if byLoan && (t.waitsLong || waited && !t.said && a.turned < a.nodeAgent.asked) {
+		a.world.violate(RuleSaysItWaits, a.world.truth.byID[t.id].number)
 	}
 }
 
-// stall notes whether a call waits for a core.
-func (a *attempt) stall(stalls bool) {
-	if a.stalls = stalls; stalls {
-		a.pool.core.Stall(&a.stalled)
+// onLongWait notes whether a call waits for a core.
+func (a *attempt) onLongWait(waits bool) {
+	if a.waitsLong = waits; waits {
+		a.pool.core.BeginWait(&a.longWait)
 		if a.call.life.Answer().Final() {
 			a.askToGiveUp()
 		}
 	} else {
-		a.pool.core.Unstall(&a.stalled)
+		a.pool.core.EndWait(&a.longWait)
 	}
 	a.conn.gateway.handOver(a.pool)
 }
 
-// askForStalled asks busy nodes for calls that have a place on a calm node.
-func (g *gateway) askForStalled(p *pool) {
-	for s, ok := p.core.NextStalled(); ok; s, ok = p.core.NextStalled() {
-		c := s.At.Instance
-		a := c.attempt(int(s.Number))
-		if a == nil || !a.stalls || !c.nodeBusy || s.To.Instance.nodeBusy || s.To.Instance.ended {
+// requestGiveUps asks instances of busy nodes to give up calls for which a calm one has a credit.
+func (g *gateway) requestGiveUps(p *pool) {
+	for w, ok := p.core.NextLongWait(); ok; w, ok = p.core.NextLongWait() {
+		c := w.At.Instance
+		a := c.attempt(int(w.Number))
+		if a == nil || !a.waitsLong || !c.nodeBusy || w.To.Instance.nodeBusy || w.To.Instance.ended {
 			g.world.violate(RuleGoesToCalmNode, 0)
 			return
 		}
@@ -65,7 +65,7 @@ func (a *attempt) askToGiveUp() { a.conn.stream.send(a.conn.gateway.node, giveUp
 // leavesBusyNode queues a call again that an instance gave up while it waited for a core.
 func (a *attempt) leavesBusyNode() {
 	g, in := a.conn.gateway, a.call.callRecord
-	to := a.stalled.To
+	to := a.longWait.To
 	token := g.world.token()
 	d, _ := a.call.life.GiveUp(a.number, g.now(), token)
 	a.requeue(d, token, true)
@@ -80,16 +80,16 @@ func (a *attempt) leavesBusyNode() {
 	}
 }
 
-// auditStalled looks for a call that waits for a core beside an instance that has one.
-func (g *gateway) auditStalled() Rule {
+// auditLongWaits looks for a call that waits for a core beside an instance that has one.
+func (g *gateway) auditLongWaits() Rule {
 	for _, c := range g.agents {
 		for _, a := range c.running {
-			if !a.stalls || !c.nodeBusy || a.stalled.To != nil {
+			if !a.waitsLong || !c.nodeBusy || a.longWait.To != nil {
 				continue
 			}
 			for _, other := range g.agents {
 				if other.in == c.in && !other.nodeBusy && other.lender.Credits() > 0 && !g.waits(c.in) {
-					return RuleNobodyStalls
+					return RuleNoLongWait
 				}
 			}
 		}

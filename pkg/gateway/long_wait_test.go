@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// stalls says that the call has waited for a core, or that it does not wait any more.
-func (i *instance) stalls(waited time.Duration) {
-	i.agent.write(func(b []byte) []byte { return callwire.AppendStalled(b, i.number, waited) })
+// waitsLong says that the call has waited for a core, or that it does not wait any more.
+func (i *instance) waitsLong(waited time.Duration) {
+	i.agent.write(func(b []byte) []byte { return callwire.AppendLongWait(b, i.number, waited) })
 }
 
 // node says whether the agent's node is busy, and waits until the gateway has heard it.
@@ -25,7 +25,7 @@ func (a *agent) node(busy bool) {
 func (i *instance) asked() {
 	i.t.Helper()
 	if f, err := i.next(); err != nil || f.Kind != callwire.KindGiveUp {
-		i.t.Fatalf("kind %d, %v came about a call that stalls", f.Kind, err)
+		i.t.Fatalf("kind %d, %v came about a call that waits", f.Kind, err)
 	}
 }
 
@@ -61,7 +61,7 @@ func (w *harness) asksForSlow(busy, calm *agent) (slow *instance, answers []<-ch
 	other := calm.byLoan().is("other")
 	answers = w.calls("slow")
 	slow = busy.byLoan().is("slow")
-	slow.stalls(invocation.LongCoreWait)
+	slow.waitsLong(invocation.LongCoreWait)
 	other.keep(200, "")
 	slow.asked()
 	return slow, answers
@@ -69,7 +69,7 @@ func (w *harness) asksForSlow(busy, calm *agent) (slow *instance, answers []<-ch
 
 // A call waits for a core of a busy node. It goes to an instance of a calm node as soon as that has
 // a place, runs once, and leaves its own place to the next call.
-func TestACallThatStallsGoesToACalmNode(t *testing.T) {
+func TestACallThatWaitsLongGoesToACalmNode(t *testing.T) {
 	for name, becomesFree := range map[string]func(other *instance){
 		"which is idle": nil,
 		"which gets idle": func(other *instance) {
@@ -87,7 +87,7 @@ func TestACallThatStallsGoesToACalmNode(t *testing.T) {
 				other.keep(200, "")
 				other.agent.ping()
 			}
-			slow.stalls(invocation.LongCoreWait)
+			slow.waitsLong(invocation.LongCoreWait)
 			if becomesFree != nil {
 				slow.notAsked()
 				becomesFree(other)
@@ -121,7 +121,7 @@ func TestANewCallDoesNotGetTheCreditOfOneThatWasGivenUp(t *testing.T) {
 	other := calm.byLoan().is("other")
 	w.calls("slow")
 	slow := busy.byLoan().is("slow")
-	slow.stalls(invocation.LongCoreWait)
+	slow.waitsLong(invocation.LongCoreWait)
 	other.keep(200, "")
 	slow.asked()
 	released, letGo := w.gateway.Hold("/slow")
@@ -156,7 +156,7 @@ func TestACallThatHasBegunIsNotGivenUp(t *testing.T) {
 	w := newHarness(t)
 	busy, calm := w.twoLenders()
 	slow, answers := w.asksForSlow(busy, calm)
-	slow.stalls(0)
+	slow.waitsLong(0)
 	slow.notAsked()
 	w.calls("next")
 	calm.byLoan().is("next").keep(200, "")
@@ -175,7 +175,7 @@ func TestACallWithALongBodyIsNotAskedFor(t *testing.T) {
 	body := strings.Repeat("x", callwire.WholeBody+1)
 	answers := w.call(w.request("POST", "/function/hello/slow", strings.NewReader(body)))
 	slow := busy.byLoan().is("slow")
-	slow.stalls(invocation.LongCoreWait)
+	slow.waitsLong(invocation.LongCoreWait)
 	other.keep(200, "")
 	other.agent.ping()
 	for f, err := slow.next(); f.Kind != callwire.KindEnd; f, err = slow.next() {
@@ -192,8 +192,8 @@ func TestACallWithALongBodyIsNotAskedFor(t *testing.T) {
 
 // A call waits for a core, and its client leaves before the gateway knows that it waits, or after. It
 // does not run, although no other instance has a core for it.
-func TestACallThatStallsDoesNotRunOnceItsClientHasLeft(t *testing.T) {
-	for name, early := range map[string]bool{"before it stalls": true, "while it stalls": false} {
+func TestACallThatWaitsLongDoesNotRunOnceItsClientHasLeft(t *testing.T) {
+	for name, early := range map[string]bool{"before it waits": true, "while it waits": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t)
 			busy, calm := w.twoLenders()
@@ -207,7 +207,7 @@ func TestACallThatStallsDoesNotRunOnceItsClientHasLeft(t *testing.T) {
 				leave()
 				until(t, "the gateway knows", func() bool { return w.gateway.Answered("/slow") })
 			}
-			slow.stalls(invocation.LongCoreWait)
+			slow.waitsLong(invocation.LongCoreWait)
 			if !early {
 				slow.notAsked()
 				leave()
@@ -240,7 +240,7 @@ func TestAnInstanceDiesThatShouldGiveUpACall(t *testing.T) {
 // A gateway that drains keeps no place for a call that has begun elsewhere, or whose instance is gone.
 func TestADrainingGatewayReturnsWhatWaitedForACall(t *testing.T) {
 	for name, end := range map[string]func(slow *instance){
-		"which has begun":        func(slow *instance) { slow.stalls(0) },
+		"which has begun":        func(slow *instance) { slow.waitsLong(0) },
 		"whose instance is gone": func(slow *instance) { slow.die() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestADrainingGatewayReturnsWhatWaitedForACall(t *testing.T) {
 func TestACallThatGetsNoCoreInItsTime(t *testing.T) {
 	for name, with := range map[string]struct {
 		body  int
-		stall bool
+		waits bool
 	}{
 		"whole":          {1, true},
 		"long":           {callwire.WholeBody + 1, true},
@@ -275,8 +275,8 @@ func TestACallThatGetsNoCoreInItsTime(t *testing.T) {
 			calm.byLoan().is("other")
 			answers := w.call(w.request("POST", "/function/hello/slow", strings.NewReader(strings.Repeat("x", with.body))))
 			slow := busy.byLoan().is("slow")
-			if with.stall {
-				slow.stalls(invocation.LongCoreWait)
+			if with.waits {
+				slow.waitsLong(invocation.LongCoreWait)
 			}
 			slow.agent.write(func(b []byte) []byte {
 				end := callwire.End{Failure: callwire.FailureTooLate, Detail: "no core was free", Keeps: true}
