@@ -32,21 +32,21 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// That of the connection's last answer may have passed.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	}
-	// 1. Find out which function is called, and by whom.
+	// Find out which function is called, and by whom.
 	to, p := g.route(r)
 	caller, err := g.authenticate(r, to)
 	if err != nil && (p == nil || p.Reason == problems.FunctionNotFound) {
 		g.reject(w, r, nil, denied(err))
 		return
 	}
-	// 2. Refuse what will not be run, before any of the body is read.
+	// Refuse what will not be run, before any of the body is read.
 	if p == nil {
 		p = g.checkRequest(r, to.uri)
 	}
 	if p == nil {
 		to.unit, p = g.picker.pick(to.entry, to.tag)
 	}
-	// 3. Reserve room for the call.
+	// Reserve room for the call.
 	var held *reservationRef
 	if p == nil {
 		held, p = g.reserve(r, to.key.Namespace)
@@ -55,13 +55,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.reject(w, r, to.functionOrNil(), *p)
 		return
 	}
-	c := g.newCall(w, r, to, received)
-	c.reservation = held
-	c.scope = g.deps.Traces.Begin(r.Header, c.id)
-	chain := callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
-	c.headers = c.inTrace(requestHeaders(r, c.id, chain))
+	// Answer it.
+	c := g.newCall(w, r, to, received, held, caller)
 	g.answerCall(c)
-	// 7. Let the client see how it ended.
+	// Let the client see how it ended.
 	switch {
 	case c.answerBroken():
 		c.client.abortConnection()
@@ -86,14 +83,14 @@ func (g *Gateway) reserve(r *http.Request, namespace string) (*reservationRef, *
 func (g *Gateway) answerCall(c *call) {
 	defer c.reservation.dropRef()
 	var series *functionSeries
-	// 4. Read a small body, so that a slow client costs no instance.
+	// Read a small body first, so that a slow client costs no instance.
 	if err := c.readSmall(); err != nil {
 		g.dispatch.step(c, refuseUnread, unreadable(err))
 	} else {
-		// 5. Let it wait for an instance, until it is answered or the client is gone.
+		// Let it wait for an instance, until it is answered or the client is gone.
 		series = g.serve(c)
 	}
-	// 6. Answer, where the function has not.
+	// Answer, where the function has not.
 	c.client.writeProblem(g.config.ProblemDetail)
 	c.client.body.close(c.client.rc)
 	g.metrics.callEnded(c, series)
@@ -305,7 +302,7 @@ func isWellFormed(r *http.Request) bool {
 	return httpguts.ValidHostHeader(r.Host)
 }
 
-func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget, received time.Time) *call {
+func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget, received time.Time, held *reservationRef, caller auth.Caller) *call {
 	now, unit := time.Now(), to.unit
 	mayWait := cmp.Or(unit.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
 	rc := http.NewResponseController(w)
@@ -321,7 +318,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		uri: to.uri, upgrade: upgradeOf(r), trailers: announcedTrailers(r),
+		uri: to.uri, upgrade: upgradeOf(r), trailers: announcedTrailers(r), reservation: held,
 	}
 	c.whole = isSmall(r) && c.upgrade == ""
 	c.client = client{
@@ -331,6 +328,9 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	// A function of another protocol begins once the body is whole, so a pause would only hold its instance.
 	c.client.body.mayPause.Store(unit.Spec.Template.Protocol == v1alpha1.ProtocolHTTP && invocation.IsGRPC(r.Header.Get("Content-Type")))
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}
+	c.scope = g.deps.Traces.Begin(r.Header, c.id)
+	chain := callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
+	c.headers = c.inTrace(requestHeaders(r, c.id, chain))
 	return c
 }
 
