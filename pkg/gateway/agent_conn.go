@@ -33,13 +33,13 @@ var errUnsupported = errors.New("gateway: the agent's protocol is not spoken her
 
 // agentConn is the connection of one agent. Its reader is the goroutine of ServeAgent.
 type agentConn struct {
-	gateway  *Gateway
-	dispatch *dispatcher // the gateway's
-	frames   *callwire.Conn
-	guard    AgentGuard
-	cid      invocation.CID
-	resume   [16]byte
-	claimed  uint32 // the number of the last claim; the reader's
+	gateway *Gateway
+	shell   *shell // the gateway's
+	frames  *callwire.Conn
+	guard   AgentGuard
+	cid     invocation.CID
+	resume  [16]byte
+	claimed uint32 // the number of the last claim; the reader's
 
 	mu sync.Mutex // guards everything below; below the locks of pools and calls
 	// pool and lender are set by the first valid claim.
@@ -61,11 +61,11 @@ type agentConn struct {
 
 // ServeAgent serves the connection of an agent until it ends.
 func (g *Gateway) ServeAgent(conn *callwire.Conn, guard AgentGuard) error {
-	c := &agentConn{gateway: g, dispatch: g.dispatch, frames: conn, guard: guard, running: make(map[uint32]*attempt)}
+	c := &agentConn{gateway: g, shell: g.shell, frames: conn, guard: guard, running: make(map[uint32]*attempt)}
 	if err := c.greet(); err != nil {
 		return err
 	}
-	g.dispatch.agents.add(c)
+	g.shell.agents.add(c)
 	err := c.serve()
 	c.end()
 	return err
@@ -91,7 +91,7 @@ func (c *agentConn) greet() error {
 		return errUnsupported
 	}
 	if hello.Resume != ([16]byte{}) {
-		c.dispatch.agents.resume(hello.Resume, c.cid, hello.Seen)
+		c.shell.agents.resume(hello.Resume, c.cid, hello.Seen)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 		return core.ErrNotWaiting
 	}
 	if !call.client.body.ended.Load() && g.deps.Left(call.client.request) {
-		c.dispatch.step(call, (*core.Invocation).ClientLeftEarly, problem{})
+		c.shell.step(call, (*core.Invocation).ClientLeftEarly, problem{})
 	}
 	at := call.destination()
 	if !c.belongsTo(at) {
@@ -184,16 +184,16 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 	if err != nil {
 		return err
 	}
-	p := c.dispatch.pools.locked(at, call.function.Key())
+	p := c.shell.pools.locked(at, call.function.Key())
 	c.lendTo(p)
 	if a.lent = !at.unit.Spec.Calls.Limited(); a.lent {
 		p.core.Began(c.lender)
 	}
 	p.mu.Unlock()
 	a.pool = p
-	c.dispatch.taken(call)
+	c.shell.taken(call)
 	if grant.CancelTicket {
-		c.dispatch.cancelTicket(call)
+		c.shell.cancelTicket(call)
 	}
 	c.start(a)
 	return nil
@@ -228,7 +228,7 @@ func (c *agentConn) onNode(f callwire.Frame) error {
 	p, lender := c.pool, c.lender
 	c.mu.Unlock()
 	if p != nil {
-		c.dispatch.change(p, c, func(pulls *lentPulls) { pulls.SetBusy(lender, busy) })
+		c.shell.change(p, c, func(pulls *lentPulls) { pulls.SetBusy(lender, busy) })
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 		return takeNotWaiting
 	}
 	if grant.CancelTicket {
-		c.dispatch.cancelTicket(call)
+		c.shell.cancelTicket(call)
 		c.gateway.metrics.ticketOvertaken()
 	}
 	c.start(a)
@@ -350,7 +350,7 @@ func (c *agentConn) onCredits(f callwire.Frame) error {
 	}
 	places := int(c.pool.unit.Spec.Template.Concurrency)
 	n := int(min(count, uint32(places)))
-	c.dispatch.change(c.pool, c, func(pulls *lentPulls) {
+	c.shell.change(c.pool, c, func(pulls *lentPulls) {
 		if f.Kind == callwire.KindTakeBack {
 			n = -n
 		} else {
@@ -390,9 +390,9 @@ func (c *agentConn) end() {
 		lost = append(lost, a)
 	}
 	c.mu.Unlock()
-	c.dispatch.agents.drop(c, unsure)
+	c.shell.agents.drop(c, unsure)
 	if p != nil {
-		c.dispatch.change(p, c, func(pulls *lentPulls) { pulls.Gone(lender) })
+		c.shell.change(p, c, func(pulls *lentPulls) { pulls.Gone(lender) })
 	}
 	for _, a := range lost {
 		a.lost()
@@ -406,7 +406,7 @@ func (c *agentConn) end() {
 // or has had time to say so.
 func (c *agentConn) settleSoon() {
 	settle := func(seen uint32) {
-		if c.dispatch.agents.takeBroken(c) {
+		if c.shell.agents.takeBroken(c) {
 			c.settle(seen)
 		}
 	}

@@ -41,7 +41,7 @@ func (g *Gateway) relay(c *call) {
 	}
 	err := g.answerClient(c, head, by)
 	if err != nil && !errors.Is(err, callwire.ErrBodyEnded) {
-		g.dispatch.step(c, (*core.Invocation).ClientLeft, problem{})
+		g.shell.step(c, (*core.Invocation).ClientLeft, problem{})
 	}
 }
 

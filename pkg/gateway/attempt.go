@@ -69,7 +69,7 @@ func (a *attempt) abort(p problem, stop bool) {
 	a.update(func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
 }
 
-func (a *attempt) update(e event, p problem) { a.conn.dispatch.step(a.call, e, p) }
+func (a *attempt) update(e event, p problem) { a.conn.shell.step(a.call, e, p) }
 
 // onFrame handles a frame of the instance. An error ends its connection.
 func (a *attempt) onFrame(f callwire.Frame) error {
@@ -142,7 +142,7 @@ func (a *attempt) onHead(head *callwire.Head) error {
 	}
 	a.conn.gateway.config.ProblemDetail.trimStack(head)
 	d, err := a.call.beginAnswer(a, head)
-	a.conn.dispatch.carryOut(a.call, d)
+	a.conn.shell.carryOut(a.call, d)
 	if err != nil && !head.Whole {
 		a.detach()
 	}
@@ -240,7 +240,7 @@ func (a *attempt) onLongWait(waits bool) {
 	if !a.call.whole {
 		return
 	}
-	a.conn.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
+	a.conn.shell.change(a.pool, a.conn, func(pulls *lentPulls) {
 		if waits {
 			pulls.BeginWait(&a.longWait)
 		} else {
@@ -283,7 +283,7 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 		}
 		return
 	}
-	a.conn.dispatch.change(a.pool, a.conn, func(pulls *lentPulls) {
+	a.conn.shell.change(a.pool, a.conn, func(pulls *lentPulls) {
 		if a.byLoan && took > 0 {
 			pulls.Executed(took, a.coreWait)
 		}

@@ -55,7 +55,7 @@ func waiting(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	t.Helper()
 	g := unstarted(t)
 	c := g.admitted(spec)
-	g.dispatch.step(c, queue, problem{})
+	g.shell.step(c, queue, problem{})
 	return g, c
 }
 
@@ -67,7 +67,7 @@ func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 	if _, err := c.claim(a, func(v *core.Invocation) (core.Grant, error) { return v.Claim(now, invocation.Token{1}, "cid") }, now); err != nil {
 		t.Fatal(err)
 	}
-	g.dispatch.taken(c)
+	g.shell.taken(c)
 	a.ended.Store(true)
 	return g, c
 }
@@ -81,13 +81,13 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 	g.deps.Catalog.(*catalog.Catalog).Put(&rollout.Entry{
 		Function: &v1alpha1.Function{}, Units: []*v1alpha1.Function{unit}, Routes: []rollout.Route{{Weight: 100, Unit: unit}},
 	})
-	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Ask(time.Now()) }, problem{}) // nobody runs links
-	g.dispatch.setRunning(true)
+	g.shell.step(c, func(v *core.Invocation) core.Decision { return v.Ask(time.Now()) }, problem{}) // nobody runs links
+	g.shell.links.setRunning(true)
 	now := time.Now()
 	offers := func() (again []bool) {
 		now = now.Add(2 * core.ReofferAfter)
-		g.dispatch.audit(now, noSlot)
-		for _, ticket := range g.dispatch.linkTo(c.destination().slot).pending.offers {
+		g.shell.audit(now, noSlot)
+		for _, ticket := range g.shell.links.to(c.destination().slot).pending.offers {
 			again = append(again, ticket.GetAgain())
 		}
 		return again
@@ -95,11 +95,11 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 	if got := offers(); len(got) != 0 {
 		t.Fatalf("a link that is not open has %v", got)
 	}
-	g.dispatch.linkTo(c.destination().slot).setOpen(new(linkStream))
+	g.shell.links.to(c.destination().slot).setOpen(new(linkStream))
 	if got := offers(); !slices.Equal(got, []bool{false}) {
 		t.Fatalf("the first that a stream takes: again %v", got)
 	}
-	g.dispatch.onRefusal(c.id, invocation.Refusal{Reason: invocation.RefusedNotOwner})
+	g.shell.onRefusal(c.id, invocation.Refusal{Reason: invocation.RefusedNotOwner})
 	if got := offers(); !slices.Equal(got, []bool{false, false}) {
 		t.Fatalf("after a scheduler gave it back: again %v", got)
 	}
@@ -110,11 +110,11 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 
 func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedByEnded(t, core.Spec{})
-	g.dispatch.audit(time.Now(), noSlot)
+	g.shell.audit(time.Now(), noSlot)
 	if c.answered() {
 		t.Fatal("answered by the first audit, which may have been a moment too early")
 	}
-	g.dispatch.audit(time.Now().Add(core.ReofferEvery), noSlot)
+	g.shell.audit(time.Now().Add(core.ReofferEvery), noSlot)
 	if _, p := c.answer(); p == nil || p.Reason != problems.InstanceLost || p.Executed != invocation.ExecutedMaybe {
 		t.Errorf("the answer is %+v", p)
 	}
@@ -133,11 +133,11 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 		Function: &v1alpha1.Function{}, Units: []*v1alpha1.Function{another}, Routes: []rollout.Route{{Weight: 100, Unit: another}},
 	})
 	for n := range time.Duration(2) {
-		if g.dispatch.audit(time.Now().Add(n*core.ReofferEvery), noSlot); c.destination().unit == another {
+		if g.shell.audit(time.Now().Add(n*core.ReofferEvery), noSlot); c.destination().unit == another {
 			t.Fatal("moved while it runs")
 		}
 	}
-	g.dispatch.audit(time.Now().Add(2*core.ReofferAfter), noSlot)
+	g.shell.audit(time.Now().Add(2*core.ReofferAfter), noSlot)
 	waits := false
 	c.sendTicket(func(slot ownership.Slot, ticket *agentwire.Ticket) bool {
 		if waits = true; ticket.GetFunctionUid() != "another" || slot != destinationOf(nil, another).slot {
@@ -152,8 +152,8 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 
 func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedByEnded(t, core.Spec{MayRepeat: true})
-	g.dispatch.audit(time.Now(), noSlot)
-	g.dispatch.audit(time.Now().Add(core.ReofferEvery), noSlot)
+	g.shell.audit(time.Now(), noSlot)
+	g.shell.audit(time.Now().Add(core.ReofferEvery), noSlot)
 	if _, waits := c.invocation.Ticket(time.Now()); !waits {
 		t.Error("it does not wait")
 	}
@@ -180,16 +180,16 @@ func TestACallThatTwoGoroutinesQueueWaitsOnce(t *testing.T) {
 				t.Fatal("not every decision lets it wait")
 			}
 			for range 3 {
-				g.dispatch.carryOut(c, decided)
+				g.shell.carryOut(c, decided)
 			}
-			p := g.dispatch.pools.locked(last, invocation.FunctionKey{})
+			p := g.shell.pools.locked(last, invocation.FunctionKey{})
 			waiting := p.core.Report().Waiting
 			p.mu.Unlock()
 			if waiting != 1 || c.pool.Load() != p {
 				t.Fatalf("%d calls wait; for the revision that it was moved to: %t", waiting, c.pool.Load() == p)
 			}
-			g.dispatch.sweep(time.Now().Add(core.AskAllAfter)) // which asks for each of them
-			g.dispatch.dequeue(c)
+			g.shell.sweep(time.Now().Add(core.AskAllAfter)) // which asks for each of them
+			g.shell.dequeue(c)
 			if p.core.Report().Waiting != 0 || p.core.Remove(&c.waiting) {
 				t.Error("it waits on once it was taken out")
 			}
@@ -203,7 +203,7 @@ func (g *Gateway) busyRevision(uid types.UID) destination {
 	unit := &v1alpha1.Function{}
 	unit.UID = uid
 	at := destinationOf(nil, unit)
-	p := g.dispatch.pools.locked(at, invocation.FunctionKey{})
+	p := g.shell.pools.locked(at, invocation.FunctionKey{})
 	defer p.mu.Unlock()
 	p.core.Began(core.NewLender("cid", &agentConn{cid: "cid"}))
 	p.core.Add(&core.Waiting[*call]{}, time.Now(), false)
@@ -217,10 +217,10 @@ func TestACallDoesNotWaitForARevisionThatItHasLeft(t *testing.T) {
 	c := g.admitted(core.Spec{})
 	c.decide(queue, problem{})
 	c.move(to, time.Now())
-	if _, done := g.dispatch.enqueueAt(c, left); done || c.pool.Load() != nil {
+	if _, done := g.shell.enqueueAt(c, left); done || c.pool.Load() != nil {
 		t.Error("it waits for the revision that it has left")
 	}
-	if _, done := g.dispatch.enqueueAt(c, to); !done || c.pool.Load() == nil {
+	if _, done := g.shell.enqueueAt(c, to); !done || c.pool.Load() == nil {
 		t.Error("it does not wait for the revision that it was moved to")
 	}
 }
@@ -228,18 +228,18 @@ func TestACallDoesNotWaitForARevisionThatItHasLeft(t *testing.T) {
 // A sweep looks at no function: it comes ten times a second, and most pools are unused.
 func TestAPoolIsDroppedSomeTimeAfterItsRevision(t *testing.T) {
 	g := unstarted(t)
-	p := g.dispatch.pools.locked(destinationOf(nil, &v1alpha1.Function{}), invocation.FunctionKey{})
+	p := g.shell.pools.locked(destinationOf(nil, &v1alpha1.Function{}), invocation.FunctionKey{})
 	p.core.Executed(time.Second, 0)
 	p.mu.Unlock()
-	there := func() bool { return len(g.dispatch.pools.all()) > 0 }
-	if g.dispatch.dropGone(); !there() {
+	there := func() bool { return len(g.shell.pools.all()) > 0 }
+	if g.shell.dropGone(); !there() {
 		t.Error("dropped before a scheduler has heard of all its calls")
 	}
 	p.sent = p.core.Report()
-	if g.dispatch.sweep(time.Now()); !there() {
+	if g.shell.sweep(time.Now()); !there() {
 		t.Error("dropped by a sweep")
 	}
-	if g.dispatch.dropGone(); there() {
+	if g.shell.dropGone(); there() {
 		t.Error("not dropped")
 	}
 }
@@ -256,13 +256,13 @@ func TestAPoolKeepsTheEntryOfItsFunction(t *testing.T) {
 	}
 	key := put(1)
 	entry, _ := functions.Get(key)
-	p := g.dispatch.pools.locked(destinationOf(entry, entry.Units[0]), key)
+	p := g.shell.pools.locked(destinationOf(entry, entry.Units[0]), key)
 	p.mu.Unlock()
 	if runtime.GC(); p.entry != entry {
 		t.Error("the entry of the last call is not kept")
 	}
 	put(2)
-	g.dispatch.dropGone()
+	g.shell.dropGone()
 	runtime.GC()
 	if latest, _ := functions.Get(key); p.entry != latest || latest.Function.Generation != 2 {
 		t.Errorf("kept is generation %d", p.entry.Function.Generation)

@@ -23,7 +23,7 @@ func TestTheHeadOfABrokenAnswerReachesTheClient(t *testing.T) {
 		if _, err := c.beginAnswer(a, &callwire.Head{Status: 299, ContentLength: -1}); err != nil {
 			t.Fatal(err)
 		}
-		g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, problem{})
+		g.shell.step(c, func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, problem{})
 		g.wait(c)
 		if w.Code != 299 || !c.answerBroken() {
 			t.Fatalf("answered %d, broken %t", w.Code, c.answerBroken())

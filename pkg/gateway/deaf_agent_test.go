@@ -73,8 +73,8 @@ func TestAnAgentThatDoesNotReadHoldsUpNoOther(t *testing.T) {
 		}, callwire.KindCall},
 		"an audit finds the call lost": {func(g *Gateway, a pipedAgent, lost *call) {
 			lost.currentAttempt().ended.Store(true)
-			g.dispatch.audit(time.Now(), noSlot)
-			g.dispatch.audit(time.Now().Add(core.ReofferEvery), noSlot)
+			g.shell.audit(time.Now(), noSlot)
+			g.shell.audit(time.Now().Add(core.ReofferEvery), noSlot)
 			a.answers(4)
 		}, callwire.KindCall},
 		"the function has a limit now": {func(_ *Gateway, a pipedAgent, declined *call) {
@@ -93,7 +93,7 @@ func TestAnAgentThatDoesNotReadHoldsUpNoOther(t *testing.T) {
 				admitted := func() *call {
 					c := g.admitted(core.Spec{MayRepeat: true})
 					c.to.unit = unit
-					go g.dispatch.step(c, queue, problem{})
+					go g.shell.step(c, queue, problem{})
 					synctest.Wait()
 					return c
 				}

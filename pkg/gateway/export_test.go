@@ -35,13 +35,13 @@ func (g *Gateway) Held() int {
 
 // Sweep reports on loans now, and drops pools of revisions that are gone.
 func (g *Gateway) Sweep() {
-	g.dispatch.sweep(time.Now())
-	g.dispatch.dropGone()
+	g.shell.sweep(time.Now())
+	g.shell.dropGone()
 }
 
 // CountCallsFrom lets all agents' connections number the gateway's calls from n on.
 func (g *Gateway) CountCallsFrom(n uint32) {
-	for _, c := range g.dispatch.agents.all() {
+	for _, c := range g.shell.agents.all() {
 		c.mu.Lock()
 		c.last = n
 		c.mu.Unlock()

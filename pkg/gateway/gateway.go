@@ -17,7 +17,7 @@ type Gateway struct {
 	metrics  *metrics // nil if nobody counts
 	admitter *admitter
 	calls    *calls
-	dispatch *dispatcher
+	shell    *shell
 	picker   *picker
 	own      *ownHosts
 	// bodyWait is the budget of a body before its first byte. Tests shorten it.
@@ -42,7 +42,7 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	metrics := newMetrics(deps.Registry, deps.Catalog, admitter)
 	g := &Gateway{
 		config: config, deps: deps, metrics: metrics, admitter: admitter, calls: calls,
-		dispatch: newDispatcher(config, deps, calls, metrics, picker), picker: picker,
+		shell: newShell(config, deps, calls, metrics, picker), picker: picker,
 		own: newOwnHosts(address.Rules{URLs: config.URLs, Permits: deps.Callers.Permits}),
 	}
 	// A call may come before the watch has reported its function.
@@ -63,7 +63,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	watching.Go(func() {
 		_ = g.deps.Catalog.Watch(ctx, func(e catalog.Event) { g.functionChanged(known, e) })
 	})
-	g.dispatch.run(ctx)
+	g.shell.run(ctx)
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (g *Gateway) Drain() {
 // ReturnLoans gives lent pulls back, also those that come later. New calls are still taken: it is for a
 // gateway whose server refuses them, and lets the present ones end.
 func (g *Gateway) ReturnLoans() {
-	g.dispatch.returnLoans()
+	g.shell.returnLoans()
 }
 
 // Ready reports whether new calls are admitted.

@@ -85,7 +85,7 @@ func (g *Gateway) answerCall(c *call) {
 	var series *functionSeries
 	// Read a small body first, so that a slow client costs no instance.
 	if err := c.readSmall(); err != nil {
-		g.dispatch.step(c, refuseUnread, unreadable(err))
+		g.shell.step(c, refuseUnread, unreadable(err))
 	} else {
 		// Let it wait for an instance, until it is answered or the client is gone.
 		series = g.serve(c)
@@ -104,7 +104,7 @@ func refuseUnread(v *core.Invocation) core.Decision { return v.Abort(false) }
 // more. The series count it, unless it was not admitted.
 func (g *Gateway) serve(c *call) *functionSeries {
 	if !g.calls.add(c) {
-		g.dispatch.step(c, refuseUnread, overloaded(g.config.MaxInvocations, g.config.MaxBodyMemory))
+		g.shell.step(c, refuseUnread, overloaded(g.config.MaxInvocations, g.config.MaxBodyMemory))
 		return nil
 	}
 	series := g.metrics.callAdmitted(c.function)
@@ -112,7 +112,7 @@ func (g *Gateway) serve(c *call) *functionSeries {
 		c.times.Offered(time.Now())
 		return v.Queue(invocation.NewToken(), v.Spec().Admitted)
 	}, problem{})
-	g.dispatch.enqueue(c).flush()
+	g.shell.enqueue(c).flush()
 	g.wait(c)
 	return series
 }
@@ -378,7 +378,7 @@ func (g *Gateway) wait(c *call) {
 			}
 		case <-check:
 			if g.deps.Left(c.client.request) {
-				g.dispatch.step(c, (*core.Invocation).ClientLeftEarly, problem{})
+				g.shell.step(c, (*core.Invocation).ClientLeftEarly, problem{})
 			}
 		case <-c.client.request.Context().Done():
 			if c.client.body.slow.Load() {
@@ -397,7 +397,7 @@ func (g *Gateway) wait(c *call) {
 
 // clientLeft records that the client of a call has disconnected.
 func (g *Gateway) clientLeft(c *call) {
-	g.dispatch.step(c, (*core.Invocation).ClientLeft, problem{})
+	g.shell.step(c, (*core.Invocation).ClientLeft, problem{})
 }
 
 // disconnectCheckInterval is how often a waiting call checks for its client while the body is

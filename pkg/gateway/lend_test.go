@@ -19,7 +19,7 @@ func TestAnAttemptTakesTheBodyBeforeItCanEnd(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
 	there.Close()
-	conn := &agentConn{gateway: g, dispatch: g.dispatch, frames: callwire.NewConn(here, nil), running: make(map[uint32]*attempt)}
+	conn := &agentConn{gateway: g, shell: g.shell, frames: callwire.NewConn(here, nil), running: make(map[uint32]*attempt)}
 	c := g.admitted(core.Spec{})
 	c.whole, c.client.body.body = false, io.MultiReader()
 	c.client.request.Header.Set("Expect", "100-continue")

@@ -28,8 +28,8 @@ const (
 // link is the stream of tickets to one scheduler. Tickets that are offered while it is down
 // are dropped: the gateway offers unclaimed calls again.
 type link struct {
-	dispatch *dispatcher
-	addr     string
+	links *links
+	addr  string
 
 	// wakeSender holds an element if something is pending that the sender may not have
 	// seen.
@@ -47,8 +47,8 @@ type link struct {
 	used    time.Time // when something was last to be sent
 }
 
-func newLink(d *dispatcher, addr string) *link {
-	return &link{dispatch: d, addr: addr, wakeSender: make(chan struct{}, 1), used: time.Now()}
+func newLink(links *links, addr string) *link {
+	return &link{links: links, addr: addr, wakeSender: make(chan struct{}, 1), used: time.Now()}
 }
 
 // enqueueOffer reports whether the ticket is to be sent; otherwise it is dropped.
@@ -56,7 +56,7 @@ func (l *link) enqueueOffer(t *agentwire.Ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.open == nil || len(l.pending.offers) >= l.dispatch.config.MaxInvocations {
+	if l.open == nil || len(l.pending.offers) >= l.links.config.MaxInvocations {
 		return false
 	}
 	l.pending.addOffer(t)
@@ -68,7 +68,7 @@ func (l *link) enqueueCancel(id invocation.ID, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.open != nil && len(l.pending.cancels) < l.dispatch.config.MaxInvocations {
+	if l.open != nil && len(l.pending.cancels) < l.links.config.MaxInvocations {
 		l.pending.addCancel(&controlwire.Cancellation{InvocationId: id[:], FunctionUid: uid})
 		signal(l.wakeSender)
 	}
@@ -133,9 +133,9 @@ func (l *link) sendPending(stream grpc.BidiStreamingClient[controlwire.OfferRequ
 // run keeps the stream open until ctx ends, or until the scheduler is no longer a member.
 func (l *link) run(ctx context.Context) {
 	const shortest, longest = 20 * time.Millisecond, time.Second
-	conn, err := health.Dial(l.addr, l.dispatch.deps.Schedulers)
+	conn, err := health.Dial(l.addr, l.links.deps.Schedulers)
 	if err != nil {
-		l.dispatch.deps.Log.Error("scheduler address is not usable", "addr", l.addr, "err", err)
+		l.links.deps.Log.Error("scheduler address is not usable", "addr", l.addr, "err", err)
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -148,7 +148,7 @@ func (l *link) run(ctx context.Context) {
 		if opened && now.Sub(begun) > longest {
 			retry.Reset()
 		}
-		if !opened && l.dispatch.unlink(l, now.Add(-unusedLinkTimeout)) {
+		if !opened && l.links.drop(l, now.Add(-unusedLinkTimeout)) {
 			return
 		}
 		sleep.For(ctx, retry.Next())
@@ -166,31 +166,31 @@ func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient
 	stream, err := client.Offer(streamCtx, grpc.WaitForReady(true))
 	limit.Stop()
 	if err == nil {
-		err = stream.Send(&controlwire.OfferRequest{Gateway: l.dispatch.config.ClaimAddr, Hello: health.Hello()})
+		err = stream.Send(&controlwire.OfferRequest{Gateway: l.links.config.ClaimAddr, Hello: health.Hello()})
 	}
 	if err != nil {
 		return false
 	}
-	l.dispatch.deps.Log.Debug("connected to scheduler", "addr", l.addr)
+	l.links.deps.Log.Debug("connected to scheduler", "addr", l.addr)
 	l.setOpen(new(linkStream))
 	defer l.setOpen(nil)
 	sending.Go(func() { l.sendPending(stream, hangUp) })
-	l.dispatch.forgetRoutes(l.addr)
+	l.links.forgetRoutes(l.addr)
 	for {
 		reply, err := stream.Recv()
 		if err != nil {
 			if ctx.Err() == nil {
-				l.dispatch.deps.Log.Warn("lost the scheduler", "addr", l.addr, "err", err)
+				l.links.deps.Log.Warn("lost the scheduler", "addr", l.addr, "err", err)
 			}
 			return true
 		}
 		if w := reply.GetWelcome(); w != nil && !health.Accepts(w) {
-			l.dispatch.deps.Log.Error("the scheduler does not speak this gateway's protocol", "addr", l.addr, "release", w.GetRelease())
+			l.links.deps.Log.Error("the scheduler does not speak this gateway's protocol", "addr", l.addr, "release", w.GetRelease())
 			return true
 		}
 		for _, r := range reply.GetRefusals() {
 			if id, err := invocation.IDFromBytes(r.GetInvocationId()); err == nil {
-				l.dispatch.onRefusal(id, health.RefusalFromWire(r))
+				l.links.onRefusal(id, health.RefusalFromWire(r))
 			}
 		}
 	}

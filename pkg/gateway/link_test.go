@@ -73,7 +73,7 @@ func runWith(t *testing.T, owner string, maxInvocations int) *Gateway {
 // linked waits until the gateway runs and returns its link.
 func linked(g *Gateway) *link {
 	for {
-		if l := g.dispatch.linkTo(7); l != nil {
+		if l := g.shell.links.to(7); l != nil {
 			return l
 		}
 		<-time.After(time.Millisecond)
@@ -154,7 +154,7 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, slow := newLink(g.dispatch, "one"), &slowScheduler{taken: make(chan struct{})}
+		l, slow := newLink(g.shell.links, "one"), &slowScheduler{taken: make(chan struct{})}
 		ctx, cancel := context.WithCancel(context.Background())
 		var conversing sync.WaitGroup
 		conversing.Go(func() { l.runStream(ctx, slow) })
@@ -196,10 +196,10 @@ func TestASchedulerThatIsGoneIsForgotten(t *testing.T) {
 	g := runWith(t, "127.0.0.1:1", 1)
 	l := linked(g)
 	now := time.Now()
-	if g.dispatch.unlink(l, now.Add(-time.Minute)) {
+	if g.shell.links.drop(l, now.Add(-time.Minute)) {
 		t.Error("forgotten while it is used")
 	}
-	if !g.dispatch.unlink(l, now.Add(time.Minute)) {
+	if !g.shell.links.drop(l, now.Add(time.Minute)) {
 		t.Error("not forgotten")
 	}
 	if again := linked(g); again == l {
@@ -217,7 +217,7 @@ func TestNoLinkIsStartedUnlessTheGatewayRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := g.dispatch.linkTo(7); l != nil {
+	if l := g.shell.links.to(7); l != nil {
 		t.Error("a link before Run")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -225,7 +225,7 @@ func TestNoLinkIsStartedUnlessTheGatewayRuns(t *testing.T) {
 	if err := g.Run(ctx); err != nil {
 		t.Error(err)
 	}
-	if l := g.dispatch.linkTo(7); l != nil {
+	if l := g.shell.links.to(7); l != nil {
 		t.Error("a link after Run")
 	}
 }

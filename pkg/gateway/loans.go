@@ -111,9 +111,9 @@ func (ps *pools) dropUnused(p *pool) {
 
 // enqueue lets a call wait, and hands it over at once if an instance has lent a pull. The caller
 // writes the frames.
-func (d *dispatcher) enqueue(c *call) conns {
+func (s *shell) enqueue(c *call) conns {
 	for {
-		if to, done := d.enqueueAt(c, c.destination()); done {
+		if to, done := s.enqueueAt(c, c.destination()); done {
 			return to
 		}
 	}
@@ -122,8 +122,8 @@ func (d *dispatcher) enqueue(c *call) conns {
 // enqueueAt is enqueue at a destination; not done if the call was moved to another one meanwhile. Two
 // goroutines may get here with one call, when one moves it that the other one has just queued again.
 // The first one lets it wait, for the revision that it was last moved to.
-func (d *dispatcher) enqueueAt(c *call, at destination) (to conns, done bool) {
-	p := d.pools.locked(at, c.function.Key())
+func (s *shell) enqueueAt(c *call, at destination) (to conns, done bool) {
+	p := s.pools.locked(at, c.function.Key())
 	if !c.pool.CompareAndSwap(nil, p) {
 		p.mu.Unlock()
 		return nil, true
@@ -138,15 +138,15 @@ func (d *dispatcher) enqueueAt(c *call, at destination) (to conns, done bool) {
 	p.limited = at.unit.Spec.Calls.Limited()
 	// The lock is held from here to handOver, or another call could take the credit that waits for this one.
 	if last != nil && last.pool == p && p.core.GivenUp(&last.longWait) {
-		d.metrics.callGivenUp()
+		s.metrics.callGivenUp()
 	}
 	ask := p.core.Add(&c.waiting, time.Now(), p.limited)
-	after := d.handOver(p)
+	after := s.handOver(p)
 	p.mu.Unlock()
 	if ask {
 		after.ask = append(after.ask, c)
 	}
-	d.askFor(after.ask)
+	s.askFor(after.ask)
 	return after.to, true
 }
 
@@ -167,7 +167,7 @@ func (c *call) lockedPool() *pool {
 }
 
 // dequeue takes a call out of its pool that no longer waits.
-func (d *dispatcher) dequeue(c *call) {
+func (s *shell) dequeue(c *call) {
 	if p := c.lockedPool(); p != nil {
 		p.core.Remove(&c.waiting)
 		c.pool.Store(nil)
@@ -177,7 +177,7 @@ func (d *dispatcher) dequeue(c *call) {
 
 // taken takes a call out of its pool that an instance has claimed with a ticket. Others that
 // wait ask for the next such instance.
-func (d *dispatcher) taken(c *call) {
+func (s *shell) taken(c *call) {
 	p := c.lockedPool()
 	if p == nil {
 		return
@@ -185,25 +185,25 @@ func (d *dispatcher) taken(c *call) {
 	ask := p.core.Taken(&c.waiting)
 	c.pool.Store(nil)
 	p.mu.Unlock()
-	d.askFor(ask)
+	s.askFor(ask)
 }
 
 // askFor sends the first tickets of waiting calls.
-func (d *dispatcher) askFor(calls []*call) {
+func (s *shell) askFor(calls []*call) {
 	for _, c := range calls {
 		now := time.Now()
-		d.step(c, func(v *core.Invocation) core.Decision { return v.Ask(now) }, problem{})
+		s.step(c, func(v *core.Invocation) core.Decision { return v.Ask(now) }, problem{})
 	}
 }
 
 // change changes a pool, and hands calls to the places that are free then. reader is the connection whose
 // reader calls it, or nil.
-func (d *dispatcher) change(p *pool, reader *agentConn, how func(*lentPulls)) {
+func (s *shell) change(p *pool, reader *agentConn, how func(*lentPulls)) {
 	p.mu.Lock()
 	how(&p.core)
-	after := d.handOver(p)
+	after := s.handOver(p)
 	p.mu.Unlock()
-	d.finish(after, reader)
+	s.finish(after, reader)
 }
 
 // handedOver is what is left to do once a pool's lock is released.
@@ -217,12 +217,12 @@ type handedOver struct {
 // handOver hands calls to lent pulls for as long as there are both. If pulls are left, it asks for calls
 // that wait long, and gives back what the gateway may not keep. The caller holds the pool's lock, and does
 // what is left once it has released the lock.
-func (d *dispatcher) handOver(p *pool) (after handedOver) {
+func (s *shell) handOver(p *pool) (after handedOver) {
 	for {
 		w, by, ok := p.core.Next()
 		if !ok {
 			requestGiveUps(p, &after)
-			if d.stopping.loans.Load() || p.limited {
+			if s.keepsNoLoans.Load() || p.limited {
 				returnUnused(p, &after)
 			}
 			after.ask = p.core.Stranded()
@@ -261,9 +261,9 @@ func returnUnused(p *pool, after *handedOver) {
 
 // finish sends tickets, and lets other goroutines write the frames of calls that were handed over. The
 // reader of a connection writes those to its own itself; reader is nil for other callers.
-func (d *dispatcher) finish(after handedOver, reader *agentConn) {
+func (s *shell) finish(after handedOver, reader *agentConn) {
 	after.to.flushLater(reader)
-	d.askFor(after.ask)
+	s.askFor(after.ask)
 }
 
 // conns are connections with frames that were not written yet.
@@ -299,14 +299,14 @@ func (cs conns) flushLater(except *agentConn) {
 
 // sweep looks for calls that have waited for long without a ticket, and reports to schedulers: to
 // each in one message.
-func (d *dispatcher) sweep(now time.Time) {
+func (s *shell) sweep(now time.Time) {
 	reported := make(map[*link]bool)
-	for _, p := range d.pools.all() {
+	for _, p := range s.pools.all() {
 		p.mu.Lock()
 		ask := p.core.Overdue(now)
 		p.mu.Unlock()
-		d.askFor(ask)
-		if l := d.report(p); l != nil { // even if it is unused: an owner that comes back may know an old report
+		s.askFor(ask)
+		if l := s.report(p); l != nil { // even if it is unused: an owner that comes back may know an old report
 			reported[l] = true
 		}
 	}
@@ -317,11 +317,11 @@ func (d *dispatcher) sweep(now time.Time) {
 
 // dropGone removes the unused pools of units that are gone. Until then a pool knows what it has
 // reported, since the numbers of one stream never fall.
-func (d *dispatcher) dropGone() {
-	for _, p := range d.pools.all() {
-		entry, exists := d.deps.Catalog.Get(p.function)
+func (s *shell) dropGone() {
+	for _, p := range s.pools.all() {
+		entry, exists := s.deps.Catalog.Get(p.function)
 		if !exists || !hasUnit(entry, p.unit) {
-			d.pools.dropUnused(p)
+			s.pools.dropUnused(p)
 			continue
 		}
 		p.keepLatest(entry)
@@ -339,8 +339,8 @@ func (p *pool) keepLatest(latest *rollout.Entry) {
 
 // report reports on a pool to its scheduler if anything has changed, or the stream is another. It
 // returns the link whose sender has to be woken; nil if none has.
-func (d *dispatcher) report(p *pool) *link {
-	l := d.linkTo(p.slot)
+func (s *shell) report(p *pool) *link {
+	l := s.links.to(p.slot)
 	if l == nil {
 		return nil
 	}
@@ -373,11 +373,11 @@ func (d *dispatcher) report(p *pool) *link {
 
 // returnLoans gives back the credits that no call needs now, and those that come later: before the
 // gateway stops.
-func (d *dispatcher) returnLoans() {
-	d.stopping.loans.Store(true)
-	for _, conn := range d.agents.all() {
+func (s *shell) returnLoans() {
+	s.keepsNoLoans.Store(true)
+	for _, conn := range s.agents.all() {
 		if p := conn.lendsTo(); p != nil {
-			d.change(p, nil, func(*lentPulls) {})
+			s.change(p, nil, func(*lentPulls) {})
 		}
 	}
 }
