@@ -179,7 +179,7 @@ func (c *agentConn) claim(number uint32, claim callwire.Claim) error {
 		return call.refusal(claim.Token)
 	}
 	now := time.Now()
-	a := &attempt{conn: c, call: call, onConn: number, unit: at.unit}
+	a := &attempt{conn: c, call: call, wire: number, unit: at.unit}
 	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) { return v.Claim(now, claim.Token, c.cid) }, now)
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (c *agentConn) take(call *call, p *pool, now time.Time) taking {
 		return takeGone
 	}
 	c.last += 2
-	a := &attempt{conn: c, call: call, onConn: c.last, pool: p, byLoan: true, lent: true}
+	a := &attempt{conn: c, call: call, wire: c.last, pool: p, byLoan: true, lent: true}
 	a.longWait = core.LongWait[*agentConn]{At: c.lender, Number: c.last}
 	c.mu.Unlock()
 	grant, err := call.claim(a, func(v *core.Invocation) (core.Grant, error) {
@@ -287,7 +287,7 @@ func (c *agentConn) start(a *attempt) {
 	c.mu.Lock()
 	ended := c.ended
 	if !ended {
-		c.running[a.onConn] = a
+		c.running[a.wire] = a
 	}
 	c.mu.Unlock()
 	if ended {
@@ -327,14 +327,14 @@ func (c *agentConn) cameUpTo() (seen uint32, known bool) {
 	return c.seen, c.resumed
 }
 
-// over removes an attempt that has ended, and reports whether it was running.
-func (c *agentConn) over(a *attempt) bool {
+// removeAttempt removes an attempt that has ended, and reports whether it was running.
+func (c *agentConn) removeAttempt(a *attempt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running[a.onConn] != a {
+	if c.running[a.wire] != a {
 		return false
 	}
-	delete(c.running, a.onConn)
+	delete(c.running, a.wire)
 	return true
 }
 
@@ -395,7 +395,7 @@ func (c *agentConn) end() {
 		c.shell.change(p, c, func(pulls *lentPulls) { pulls.Gone(lender) })
 	}
 	for _, a := range lost {
-		a.lost()
+		a.instanceLost()
 	}
 	if unsure {
 		c.settleSoon()
@@ -428,7 +428,7 @@ func (c *agentConn) settle(seen uint32) {
 		if number > seen {
 			a.neverCame()
 		} else {
-			a.lost()
+			a.instanceLost()
 		}
 	}
 }

@@ -32,9 +32,9 @@ type attempt struct {
 	pool *pool
 	call *call
 	unit *v1alpha1.Function
-	// onConn is the attempt's number on its connection, byLoan says that it took no ticket, and
+	// wire is the attempt's number on its connection, byLoan says that it took no ticket, and
 	// lent that its place may stay with the gateway.
-	onConn       uint32
+	wire         uint32
 	byLoan, lent bool
 	// number, claimed and runBy, when it must have ended, come with the grant.
 	number         int
@@ -126,9 +126,11 @@ func (a *attempt) onHead(head *callwire.Head) error {
 	if head.Whole {
 		// The payload is valid until the next frame is read.
 		head.Body = append([]byte(nil), head.Body...)
-		a.placeEnds(head.Keeps, head.Exec)
+		if a.leaveConn() {
+			a.freePlace(head.Keeps, head.Exec)
+		}
 	} else {
-		a.answer = callwire.NewInflow(a.conn.frames, a.onConn)
+		a.answer = callwire.NewInflow(a.conn.frames, a.wire)
 	}
 	a.call.headReceived(head)
 	p := a.call.client.badHead(head)
@@ -166,7 +168,9 @@ func (a *attempt) onEnd(end callwire.End) error {
 		return a.breakOff()
 	}
 	a.call.executionEnded(end.Exec)
-	a.placeEnds(end.Keeps, end.Exec)
+	if a.leaveConn() {
+		a.freePlace(end.Keeps, end.Exec)
+	}
 	switch end.Failure {
 	case 0:
 		if fieldsBytes(end.Trailer) > maxHeadBytes {
@@ -212,7 +216,7 @@ func (a *attempt) onRelease(release callwire.Release) error {
 	if a.begun {
 		return a.breakOff()
 	}
-	if a.leaves() {
+	if a.leaveConn() {
 		// First the call: it is before all that came later.
 		switch {
 		case a.waitsLong.Load() && a.call.whole:
@@ -235,7 +239,7 @@ func (a *attempt) onLongWait(waits bool) {
 	}
 	a.waitsLong.Store(waits)
 	if waits && a.call.answered() {
-		a.conn.askToGiveUp(a.onConn)
+		a.conn.askToGiveUp(a.wire)
 	}
 	if !a.call.whole {
 		return
@@ -251,26 +255,19 @@ func (a *attempt) onLongWait(waits bool) {
 
 // breakOff ends the connection of an instance that sends what makes no sense.
 func (a *attempt) breakOff() error {
-	a.conn.over(a)
-	a.finished()
+	a.conn.removeAttempt(a)
+	a.markEnded()
 	a.lose(problems.InstanceLost, core.ErrOutOfOrder.Error())
 	a.cutAnswer()
-	return fmt.Errorf("%w: a frame of call %d came out of order", callwire.ErrFrame, a.onConn)
+	return fmt.Errorf("%w: a frame of call %d came out of order", callwire.ErrFrame, a.wire)
 }
 
-// placeEnds ends what the attempt has of its instance.
-func (a *attempt) placeEnds(keeps bool, took time.Duration) {
-	if a.leaves() {
-		a.freePlace(keeps, took)
-	}
-}
-
-// leaves takes the attempt from its connection; false if it has left before.
-func (a *attempt) leaves() bool {
-	if !a.conn.over(a) {
+// leaveConn takes the attempt from its connection; false if it has left before.
+func (a *attempt) leaveConn() bool {
+	if !a.conn.removeAttempt(a) {
 		return false
 	}
-	a.finished()
+	a.markEnded()
 	return true
 }
 
@@ -292,8 +289,8 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	})
 }
 
-// finished stops everything that runs for the attempt.
-func (a *attempt) finished() {
+// markEnded says that the instance has nothing of the attempt any more, and stops what runs for it here.
+func (a *attempt) markEnded() {
 	a.ended.Store(true)
 	if a.detached != nil {
 		a.detached.Stop()
@@ -332,7 +329,7 @@ func (a *attempt) cancel() {
 		return
 	}
 	frames := a.conn.frames
-	frames.CommitLater(callwire.AppendFrame(frames.Begin(), callwire.KindCancel, 0, a.onConn, nil))
+	frames.CommitLater(callwire.AppendFrame(frames.Begin(), callwire.KindCancel, 0, a.wire, nil))
 	frames.FlushLater()
 	time.AfterFunc(cancelTimeout, func() {
 		if !a.ended.Load() {
@@ -376,9 +373,9 @@ func (a *attempt) giveUp(reason string) {
 	})
 }
 
-// lost ends an attempt whose instance was lost.
-func (a *attempt) lost() {
-	a.finished()
+// instanceLost ends an attempt whose instance was lost.
+func (a *attempt) instanceLost() {
+	a.markEnded()
 	a.lose(problems.InstanceLost, "the instance was lost during the call")
 	a.cutAnswer()
 }
@@ -388,7 +385,7 @@ func (a *attempt) mayNotHaveCome() bool { return a.byLoan && !a.came }
 
 // neverCame ends an attempt whose call never came to its instance.
 func (a *attempt) neverCame() {
-	a.finished()
+	a.markEnded()
 	a.handBack("the connection broke before the instance had the call", core.Decline)
 }
 

@@ -124,7 +124,7 @@ func (c *call) cancel() {
 // giveUpIfItWaits asks for the call if it waits for a core.
 func (c *call) giveUpIfItWaits() {
 	if a := c.currentAttempt(); a != nil && a.waitsLong.Load() {
-		a.conn.askToGiveUp(a.onConn)
+		a.conn.askToGiveUp(a.wire)
 		a.conn.frames.FlushLater()
 	}
 }

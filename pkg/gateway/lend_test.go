@@ -23,15 +23,15 @@ func TestAnAttemptTakesTheBodyBeforeItCanEnd(t *testing.T) {
 	c := g.admitted(core.Spec{})
 	c.whole, c.client.body.body = false, io.MultiReader()
 	c.client.request.Header.Set("Expect", "100-continue")
-	a := &attempt{conn: conn, call: c, unit: c.to.unit, onConn: 2, number: 1}
+	a := &attempt{conn: conn, call: c, unit: c.to.unit, wire: 2, number: 1}
 
 	c.mu.Lock() // which sending needs
 	started := make(chan struct{})
 	go func() { conn.start(a); close(started) }()
-	for !conn.over(a) {
+	for !conn.removeAttempt(a) {
 		runtime.Gosched()
 	}
-	a.finished()
+	a.markEnded()
 	c.client.body.replay.giveBack()
 	c.client.body.replay.lendTo(2)
 	c.mu.Unlock()

@@ -24,7 +24,7 @@ func (a *attempt) takeBody() {
 	if c.whole {
 		return
 	}
-	a.upload = &upload{out: callwire.NewOutflow(a.conn.frames, a.onConn), over: make(chan struct{})}
+	a.upload = &upload{out: callwire.NewOutflow(a.conn.frames, a.wire), over: make(chan struct{})}
 	c.client.body.replay.lendTo(a.number)
 	if c.expectsContinue() {
 		a.upload.late = time.AfterFunc(continueTimeout, a.startUpload)
@@ -37,7 +37,7 @@ func (a *attempt) send() {
 	c := a.call
 	message := c.wireCall(a.unit, a.number)
 	// From here on the reader of the connection may have the answer.
-	a.conn.frames.CommitLater(message.Append(a.conn.frames.Begin(), a.onConn))
+	a.conn.frames.CommitLater(message.Append(a.conn.frames.Begin(), a.wire))
 	if !c.whole && message.Upgrade == "" && !message.ExpectContinue {
 		a.startUpload()
 	}
@@ -90,6 +90,6 @@ func (a *attempt) endBody(why error) {
 		})
 	}
 	if !a.ended.Load() {
-		a.conn.frames.Commit(end.Append(a.conn.frames.Begin(), a.onConn))
+		a.conn.frames.Commit(end.Append(a.conn.frames.Begin(), a.wire))
 	}
 }
