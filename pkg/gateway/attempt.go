@@ -282,7 +282,7 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	}
 	a.conn.shell.change(a.pool, a.conn, func(pulls *lentPulls) {
 		if a.byLoan && took > 0 {
-			pulls.Executed(took, a.coreWait)
+			pulls.CountExecution(took, a.coreWait)
 		}
 		pulls.EndWait(&a.longWait)
 		pulls.Ended(a.conn.lender, keeps)

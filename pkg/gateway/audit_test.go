@@ -229,7 +229,7 @@ func TestACallDoesNotWaitForARevisionThatItHasLeft(t *testing.T) {
 func TestAPoolIsDroppedSomeTimeAfterItsRevision(t *testing.T) {
 	g := unstarted(t)
 	p := g.shell.pools.locked(destinationOf(nil, &v1alpha1.Function{}), invocation.FunctionKey{})
-	p.core.Executed(time.Second, 0)
+	p.core.CountExecution(time.Second, 0)
 	p.mu.Unlock()
 	there := func() bool { return len(g.shell.pools.all()) > 0 }
 	if g.shell.dropGone(); !there() {

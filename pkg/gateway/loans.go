@@ -52,7 +52,7 @@ type pool struct {
 	limited bool
 	// sent is the last report, and base what the reports on the present stream leave out,
 	// because earlier streams had it.
-	sent, base core.Report
+	sent, base core.LoanReport
 	stream     *linkStream // of sent
 }
 
@@ -364,7 +364,7 @@ func (s *shell) report(p *pool) *link {
 		Running:     uint32(r.Running),
 		Lent:        uint32(r.Lent),
 		Executions:  r.Executions - p.base.Executions,
-		ExecutedNs:  int64(r.Executed - p.base.Executed),
+		ExecutedNs:  int64(r.ExecutionTime - p.base.ExecutionTime),
 
 		CoreWaitedNs: int64(r.CoreWaited - p.base.CoreWaited),
 	})

@@ -261,7 +261,7 @@ func (s *offers) acceptReport(o *offerStream, wire *controlwire.LoanReport) {
 	}
 	o.reported = core.Reported{Gateway: o.gateway, Stream: o.number, Resumed: resumed, Report: core.LoanReport{
 		Served: wire.GetServed(), Waiting: int(wire.GetWaiting()), Running: int(wire.GetRunning()), Lent: int(wire.GetLent()),
-		Executions: wire.GetExecutions(), Executed: time.Duration(wire.GetExecutedNs()),
+		Executions: wire.GetExecutions(), ExecutionTime: time.Duration(wire.GetExecutedNs()),
 		CoreWaited: time.Duration(wire.GetCoreWaitedNs()),
 	}}
 	term := s.shell.slots.term(f.slot)

@@ -139,7 +139,7 @@ func (s *shell) execute(f *unit, now time.Time, e core.Effect) {
 	case core.Recall:
 		f.stats.counters[placeRecalled] += uint64(e.Calls)
 		f.streams[e.CID].recall(e)
-	case *core.Executed:
+	case *core.RanByLoan:
 		f.stats.observeExecutions(e.Mean, e.Calls)
 	case core.Refuse:
 		s.refuseTickets(f, e)

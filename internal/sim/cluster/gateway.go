@@ -32,7 +32,7 @@ type pool struct {
 	gateway.Pool[*call, *connection]
 	of       *gatewayEnd
 	function *function
-	sent     gateway.Report
+	sent     gateway.LoanReport
 	touched  bool
 }
 
@@ -249,7 +249,7 @@ func (n *connection) claim(a agent.Claim) {
 // delivered is the end of a call at the instance. Its place goes to the next call, if it stays.
 func (n *connection) delivered(c *call, keeps bool) {
 	if c.place.byLoan {
-		n.Executed(c.took, c.coreWait)
+		n.CountExecution(c.took, c.coreWait)
 	}
 	n.Ended(n.lender, keeps)
 	n.handOver()

@@ -79,5 +79,5 @@ func ExamplePool() {
 	// fourth sends a ticket: false
 	// third goes to the instance
 	// fourth goes to the instance
-	// {Served:2 Waiting:0 Running:1 Lent:1 Executions:0 Executed:0s CoreWaited:0s}
+	// {Served:2 Waiting:0 Running:1 Lent:1 Executions:0 ExecutionTime:0s CoreWaited:0s}
 }

@@ -125,7 +125,7 @@ func (m *poolModel) waitEvents(pick func(*rapid.T, bool) *modelCall) map[string]
 
 // callEnds ends a call by a loan.
 func (m *poolModel) callEnds(t *rapid.T, l *modelLender, keeps bool) {
-	m.pool.Executed(time.Millisecond, 0)
+	m.pool.CountExecution(time.Millisecond, 0)
 	m.pool.Ended(l.Lender, keeps)
 	l.running--
 	if keeps {

@@ -25,7 +25,7 @@ type Pool[C, L any] struct {
 	lenders   lenderHeap[L] // those with credits
 	waiting   waiting[C]
 	longWaits []*LongWait[L] // the longest first
-	report    Report
+	report    LoanReport
 	// probing is the call whose ticket is a probe that neither an instance nor a loan has
 	// answered; nil if there is none. probe is when the next call that has to wait sends one,
 	// and pause for how long none did before.
@@ -34,18 +34,18 @@ type Pool[C, L any] struct {
 	pause   time.Duration
 }
 
-// Report is what a gateway did with the loans of one revision.
-type Report struct {
+// LoanReport is what a gateway did with the loans of one revision.
+type LoanReport struct {
 	// Served counts the calls that never had a ticket and no longer wait, and Waiting are those
 	// that wait without one.
 	Served  uint64
 	Waiting int
 	// Running calls run by loans, and Lent is how many could.
 	Running, Lent int
-	// Executions counts the calls that have run by loans, and Executed is the sum of their
+	// Executions counts the calls that have run by loans, and ExecutionTime is the sum of their
 	// durations.
-	Executions uint64
-	Executed   time.Duration
+	Executions    uint64
+	ExecutionTime time.Duration
 	// CoreWaited is how long they waited for cores of their nodes before; of each call, as much
 	// as its scheduler did not hear of meanwhile (invocation.ShortCoreWait).
 	CoreWaited time.Duration
@@ -263,10 +263,10 @@ func (p *Pool[C, L]) Ended(by *Lender[L], keeps bool) {
 	}
 }
 
-// Executed counts an execution by a loan, which waited for a core before.
-func (p *Pool[C, L]) Executed(took, coreWait time.Duration) {
+// CountExecution counts an execution by a loan, which waited for a core before.
+func (p *Pool[C, L]) CountExecution(took, coreWait time.Duration) {
 	p.report.Executions++
-	p.report.Executed += took
+	p.report.ExecutionTime += took
 	p.report.CoreWaited += invocation.ShortCoreWait(coreWait)
 }
 
@@ -303,7 +303,7 @@ func (p *Pool[C, L]) NextUnused() (from *Lender[L], credits int, ok bool) {
 
 // Report is what the gateway did with the loans so far. Numbers that a lender holds back for a
 // moment count as 0.
-func (p *Pool[C, L]) Report() Report {
+func (p *Pool[C, L]) Report() LoanReport {
 	r := p.report
 	r.Lent = max(r.Lent, r.Running, 0)
 	return r

@@ -178,7 +178,7 @@ type poolModel struct {
 	// noProbe is until when no call sends a probe, and pause how long it has been.
 	noProbe time.Time
 	pause   time.Duration
-	before  Report
+	before  LoanReport
 }
 
 type modelCall struct {
@@ -350,14 +350,14 @@ func (m *poolModel) check() {
 		}
 	}
 	r := m.pool.Report()
-	want := Report{
+	want := LoanReport{
 		Served: uint64(m.served), Waiting: waiting, Running: running, Lent: max(m.lent(), running, 0),
-		Executions: r.Executions, Executed: r.Executed, CoreWaited: m.coreWaited,
+		Executions: r.Executions, ExecutionTime: r.ExecutionTime, CoreWaited: m.coreWaited,
 	}
 	if r != want {
 		m.Fatalf("reported %+v, want %+v", r, want)
 	}
-	if r.Served < m.before.Served || r.Executions < m.before.Executions || r.Executed < m.before.Executed {
+	if r.Served < m.before.Served || r.Executions < m.before.Executions || r.ExecutionTime < m.before.ExecutionTime {
 		m.Fatalf("reported %+v after %+v", r, m.before)
 	}
 	m.before = r

@@ -34,11 +34,11 @@ func TestDecidersLearnWhatCallsWaitForCores(t *testing.T) {
 	}
 	f.Step(start, &Pulled{CID: "a", Wants: true})
 	f.Step(start, &Pulled{CID: "a", Wants: true, Credits: 1, Done: []Done{{ID: ticketOf(1, start).ID, Execution: 10 * time.Millisecond, CoreWait: time.Hour}}})
-	f.Step(start, &Reported{Gateway: "g", Stream: 1, Report: LoanReport{Executions: 2, Executed: 20 * time.Millisecond, CoreWaited: 30 * time.Millisecond}})
+	f.Step(start, &Reported{Gateway: "g", Stream: 1, Report: LoanReport{Executions: 2, ExecutionTime: 20 * time.Millisecond, CoreWaited: 30 * time.Millisecond}})
 	if s := look(); s.AwaitingCore != 0 || s.CoreWaited != 80*time.Millisecond || s.MeanExecution != 10*time.Millisecond {
 		t.Errorf("when three have ended: %d await, they waited %v, and took %v", s.AwaitingCore, s.CoreWaited, s.MeanExecution)
 	}
-	f.Step(start, &Reported{Gateway: "g", Stream: 1, Report: LoanReport{Executions: 3, Executed: 30 * time.Millisecond, CoreWaited: 40 * time.Millisecond}})
+	f.Step(start, &Reported{Gateway: "g", Stream: 1, Report: LoanReport{Executions: 3, ExecutionTime: 30 * time.Millisecond, CoreWaited: 40 * time.Millisecond}})
 	if s := look(); s.CoreWaited != 10*time.Millisecond {
 		t.Errorf("after one more: %v, want 10ms", s.CoreWaited)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Effect is an action that a step asks its caller to carry out. The effects that come with
-// every call, report and tick are pointers. A HandOut and an Executed are valid until the next
+// every call, report and tick are pointers. A HandOut and a RanByLoan are valid until the next
 // step, a Decided without limit.
 type Effect interface{ isEffect() }
 
@@ -105,9 +105,9 @@ type (
 	OfferRefused struct{ Why *invocation.Refusal }
 	// JoinRefused answers Joined with ErrUnserved, ErrClosed or queue.ErrJoined.
 	JoinRefused struct{ Why error }
-	// Executed answers Reported: that many calls have run by loans, in Mean on average, which
+	// RanByLoan answers Reported: that many calls have run by loans, in Mean on average, which
 	// is at most the function's timeout.
-	Executed struct {
+	RanByLoan struct {
 		Calls uint64
 		Mean  time.Duration
 	}
@@ -139,7 +139,7 @@ func (RunNow) isEffect()        {}
 func (*Decided) isEffect()      {}
 func (Repaired) isEffect()      {}
 func (OfferRefused) isEffect()  {}
-func (*Executed) isEffect()     {}
+func (*RanByLoan) isEffect()    {}
 func (JoinRefused) isEffect()   {}
 func (AgentReplaced) isEffect() {}
 func (PullRefused) isEffect()   {}

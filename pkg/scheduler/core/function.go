@@ -96,11 +96,11 @@ type Function struct {
 	reports  loanReports
 	activity activity
 	audits   auditFindings
-	// out are the effects of this step, and handOuts the HandOuts and executed the Executed
+	// out are the effects of this step, and handOuts the HandOuts and ranByLoan the RanByLoan
 	// among them. Steps reuse them.
-	out      []Effect
-	handOuts []HandOut
-	executed Executed
+	out       []Effect
+	handOuts  []HandOut
+	ranByLoan RanByLoan
 }
 
 // New makes a Function that is not served yet, and is parked.

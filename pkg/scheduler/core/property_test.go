@@ -312,7 +312,7 @@ func (d *drawn) report() {
 	r := d.reports[gateway]
 	r.Served += uint64(d.number(3, "served"))
 	r.Executions += uint64(d.number(3, "executions"))
-	r.Executed += d.seconds(2, "executed")
+	r.ExecutionTime += d.seconds(2, "executed")
 	r.Waiting, r.Running, r.Lent = d.number(3, "waiting"), d.number(2, "running"), d.number(3, "lent")
 	if d.number(9, "from the beginning") == 9 {
 		r = LoanReport{Waiting: r.Waiting}

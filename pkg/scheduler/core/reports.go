@@ -10,7 +10,7 @@ import (
 )
 
 // LoanReport is what a gateway did with the loans of the function's instances. Served,
-// Executions, Executed and CoreWaited only rise within a stream.
+// Executions, ExecutionTime and CoreWaited only rise within a stream.
 type LoanReport struct {
 	// Served counts calls that never had a ticket and no longer wait. Waiting is how many wait
 	// without one.
@@ -19,8 +19,8 @@ type LoanReport struct {
 	// Running is how many calls run at instances with loans, and Lent how many could.
 	Running, Lent int
 	// Executions by loans, and the sum of their durations.
-	Executions uint64
-	Executed   time.Duration
+	Executions    uint64
+	ExecutionTime time.Duration
 	// CoreWaited is how long those calls waited for cores before, as far as the instances have
 	// not said so meanwhile.
 	CoreWaited time.Duration
@@ -31,7 +31,7 @@ type (
 	// Reported is a report of a gateway by the stream with that number, which names no other
 	// stream of this scheduler. It replaces the gateway's last one. Resumed says that earlier
 	// reports of the stream may have counted elsewhere or in an earlier term: what the first
-	// one here has counted does not count again. Executed answers it if calls have run. The
+	// one here has counted does not count again. RanByLoan answers it if calls have run. The
 	// event comes every 100 ms for each busy function.
 	Reported struct {
 		Gateway string
@@ -101,16 +101,16 @@ func (s *loanReports) replace(e *Reported, now time.Time) loanProgress {
 		before = e.Report
 	}
 	r := e.Report
-	r.Waiting, r.Running, r.Lent, r.Executed = max(0, r.Waiting), max(0, r.Running), max(0, r.Lent), max(0, r.Executed)
+	r.Waiting, r.Running, r.Lent, r.ExecutionTime = max(0, r.Waiting), max(0, r.Running), max(0, r.Lent), max(0, r.ExecutionTime)
 	r.CoreWaited = max(0, r.CoreWaited)
-	if r.Served < before.Served || r.Executions < before.Executions || r.Executed < before.Executed || r.CoreWaited < before.CoreWaited {
+	if r.Served < before.Served || r.Executions < before.Executions || r.ExecutionTime < before.ExecutionTime || r.CoreWaited < before.CoreWaited {
 		before = LoanReport{} // the gateway has begun to count again
 	}
 	handed := r.Served - before.Served
 	s.running += r.Running - g.Running
 	s.setWaiting(g, r.Waiting, handed)
 	g.LoanReport, g.stream, g.at, g.idle = r, e.Stream, now, max(0, r.Lent-r.Running)
-	return loanProgress{handed, r.Executions - before.Executions, r.Executed - before.Executed, r.CoreWaited - before.CoreWaited}
+	return loanProgress{handed, r.Executions - before.Executions, r.ExecutionTime - before.ExecutionTime, r.CoreWaited - before.CoreWaited}
 }
 
 // setWaiting replaces how many calls of a gateway wait. handed is how many more no longer do.
@@ -211,8 +211,8 @@ func (f *Function) observeExecutions(n uint64, took time.Duration) {
 	for range min(n, uint64(f.config.Executions)) {
 		f.estimates.executions.Observe(mean)
 	}
-	f.executed = Executed{Calls: n, Mean: mean}
-	f.do(&f.executed)
+	f.ranByLoan = RanByLoan{Calls: n, Mean: mean}
+	f.do(&f.ranByLoan)
 }
 
 // endIdleTime records that the function has a call after it had none.

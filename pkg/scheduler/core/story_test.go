@@ -195,7 +195,7 @@ func (s *story) event(w words) Event {
 		return &Reported{Gateway: w.at(1), Stream: uint64(w.number("stream", 1)), Resumed: w.has("resumed"), Report: LoanReport{
 			Served: uint64(w.number("served", 0)), Waiting: w.number("waiting", 0),
 			Running: w.number("running", 0), Lent: w.number("lent", 0),
-			Executions: uint64(w.number("ran", 0)), Executed: duration(w.values["took"]), CoreWaited: duration(w.values["core-wait"]),
+			Executions: uint64(w.number("ran", 0)), ExecutionTime: duration(w.values["took"]), CoreWaited: duration(w.values["core-wait"]),
 		}}
 	case "gone":
 		return GatewayGone{Gateway: w.at(1), Stream: uint64(w.number("stream", 1))}
@@ -284,7 +284,7 @@ func effectInWords(e Effect) string {
 			words += fmt.Sprintf(" when unused, or in %s", e.Term)
 		}
 		return words
-	case *Executed:
+	case *RanByLoan:
 		return fmt.Sprintf("count %d executions of %s", e.Calls, e.Mean)
 	case Refuse:
 		names := make([]string, len(e.Tickets))

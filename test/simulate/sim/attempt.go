@@ -93,7 +93,7 @@ func (a *attempt) freePlace(keeps bool, took, coreWait time.Duration) {
 	}
 	a.pool.core.EndWait(&a.longWait)
 	if a.byLoan && took > 0 {
-		a.pool.core.Executed(took, coreWait)
+		a.pool.core.CountExecution(took, coreWait)
 		a.pool.fn.byLoans++
 	}
 	a.pool.core.Ended(a.conn.lender, keeps)

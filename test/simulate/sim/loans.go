@@ -19,7 +19,7 @@ type pool struct {
 	core core.Pool[*call, *agentConn]
 	// sent is the last report, by a stream. base is what the reports on it leave out, because
 	// earlier streams had it.
-	sent, base core.Report
+	sent, base core.LoanReport
 	stream     *stream
 }
 
@@ -136,7 +136,7 @@ func (g *gateway) report(p *pool) {
 	sent := r
 	sent.Served -= p.base.Served
 	sent.Executions -= p.base.Executions
-	sent.Executed -= p.base.Executed
+	sent.ExecutionTime -= p.base.ExecutionTime
 	l.send(loanReport{p.fn, sent})
 }
 

@@ -32,7 +32,7 @@ type (
 	// loanReport says what a gateway did with the loans of a unit's instances.
 	loanReport struct {
 		fn     *unit
-		report gatewaycore.Report
+		report gatewaycore.LoanReport
 	}
 	cancellation struct {
 		id invocation.ID

@@ -83,7 +83,7 @@ func (f *served) carryOut(e core.Effect) {
 		if p := f.stream(e.CID); p != nil {
 			p.say(agentcore.Recall{Gateway: e.Gateway, Calls: e.Calls, Term: e.Term})
 		}
-	case *core.Executed:
+	case *core.RanByLoan:
 		f.counts(e.Calls)
 	case core.Refuse:
 		for _, t := range e.Tickets {
