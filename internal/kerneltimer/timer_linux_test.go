@@ -21,29 +21,6 @@ func started(t *testing.T) (*Timer, <-chan time.Time) {
 	return timer, due
 }
 
-// nothing fails if there is a call within 50 ms.
-func nothing(t *testing.T, due <-chan time.Time) {
-	t.Helper()
-	select {
-	case <-due:
-		t.Error("it is due")
-	case <-time.After(50 * time.Millisecond):
-	}
-}
-
-func TestATimerIsDueOnceForEachReset(t *testing.T) {
-	timer, due := started(t)
-	nothing(t, due)
-	for _, after := range []time.Duration{20 * time.Millisecond, 0, -time.Second} {
-		began := time.Now()
-		timer.Reset(after)
-		if took := (<-due).Sub(began); took < after {
-			t.Errorf("it was due after %s, want %s", took, after)
-		}
-		nothing(t, due)
-	}
-}
-
 func TestOnlyTheLastResetCounts(t *testing.T) {
 	timer, due := started(t)
 	timer.Reset(time.Millisecond * 20)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
@@ -65,6 +66,9 @@ func New(config Config, deps Deps) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	if deps.NewTimer == nil {
+		deps.NewTimer = kerneltimer.Go
+	}
 	metrics := newMetrics(deps.Registry, config.Calls)
 	metrics.show(core)
 	return &Agent{
@@ -83,7 +87,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 // Run samples until ctx ends. It then ends all streams, accepts no other, and sets all instances
 // to normal; the error names those that it could not.
 func (a *Agent) Run(ctx context.Context) error {
-	timer := a.deps.newTimer(func() {
+	timer := a.deps.NewTimer(func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if !a.state.stopped {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/colocate"
 )
@@ -149,6 +150,6 @@ type Deps struct {
 	// Alive is called after looks at the instances; nil for nothing. It says whether there are some: then
 	// it is called again within ModeParams.CalmEvery. The Agent holds its lock, so it must not wait.
 	Alive func(instances bool)
-	// NewTimer makes what wakes it up; nil for one of Go's. Run stops it.
-	NewTimer func(due func()) Timer
+	// NewTimer makes what wakes it up, not set yet; nil for kerneltimer.Go. Run stops it.
+	NewTimer func(due func()) kerneltimer.Waker
 }

@@ -1,10 +1,14 @@
 package nodeagent
 
-import "time"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
+)
 
 // lookTimes are when the Agent has looked at its instances, and when it looks next.
 type lookTimes struct {
-	timer Timer // nil before Run
+	timer kerneltimer.Waker // nil before Run
 	// rests says that it is not set, as nobody is there.
 	rests           bool
 	lookedAt, dueAt time.Duration

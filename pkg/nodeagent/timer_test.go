@@ -6,19 +6,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
 // notedTimer is one of Go's that notes how often it is due.
 type notedTimer struct {
-	Timer
+	kerneltimer.Waker
 	due atomic.Int64
 }
 
 // use lets a node agent have it.
 func (n *notedTimer) use(_ *Config, d *Deps) {
-	d.NewTimer = func(due func()) Timer {
-		n.Timer = Deps{}.newTimer(func() {
+	d.NewTimer = func(due func()) kerneltimer.Waker {
+		n.Waker = kerneltimer.Go(func() {
 			n.due.Add(1)
 			due()
 		})
@@ -104,29 +105,4 @@ func TestABusyMachineWhereNobodyWaitsIsSampledHalfAsOften(t *testing.T) {
 			t.Errorf("while a call is beyond its slice it looks %d times in 40 ms", n)
 		}
 	})
-}
-
-func TestATimerIsDueOnceForEachReset(t *testing.T) {
-	for name, start := range map[string]func(func()) Timer{"of the kernel": NewKernelTimer, "of Go": Deps{}.newTimer} {
-		t.Run(name, func(t *testing.T) {
-			due := make(chan time.Time, 10)
-			timer := start(func() { due <- time.Now() })
-			defer timer.Stop()
-			for range 3 {
-				began := time.Now()
-				timer.Reset(2 * time.Millisecond)
-				if took := (<-due).Sub(began); took < 2*time.Millisecond {
-					t.Errorf("it took %v", took)
-				}
-			}
-			timer.Reset(time.Hour)
-			select {
-			case <-due:
-				t.Error("it is due too early")
-			case <-time.After(20 * time.Millisecond):
-			}
-			timer.Reset(0)
-			<-due
-		})
-	}
 }

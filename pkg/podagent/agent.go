@@ -18,6 +18,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
@@ -33,8 +34,8 @@ type Deps struct {
 	// FunctionEnd delivers how the function ended, once; nil if nothing watches its process.
 	FunctionEnd <-chan FunctionEnd
 	Log         *slog.Logger
-	// NewTimer makes what wakes it up, not set yet; nil for one of Go's. Run stops it.
-	NewTimer func(due func()) Timer
+	// NewTimer makes what wakes it up, not set yet; nil for kerneltimer.Go. Run stops it.
+	NewTimer func(due func()) kerneltimer.Waker
 }
 
 // Agent is the agent of one instance.
@@ -66,7 +67,7 @@ type Agent struct {
 	core *core.Core
 	// identity changes once, when a spare instance is assigned.
 	identity identity
-	timer    Timer
+	timer    kerneltimer.Waker
 	session  *session // the latest
 	// unanswered says that the scheduler of the session before has sent nothing.
 	unanswered bool
@@ -91,6 +92,9 @@ type conn interface {
 
 // New makes an Agent. It starts nothing.
 func New(config agentenv.Config, deps Deps) *Agent {
+	if deps.NewTimer == nil {
+		deps.NewTimer = kerneltimer.Go
+	}
 	a := &Agent{
 		config:      config,
 		deps:        deps,
@@ -162,7 +166,7 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) startCore(c *core.Core) {
 	a.mu.Lock()
 	a.core = c
-	a.timer = a.deps.newTimer(func() { a.notify(core.Wake{}) })
+	a.timer = a.deps.NewTimer(func() { a.notify(core.Wake{}) })
 	a.deadlines = time.AfterFunc(time.Hour, a.checkDeadlines)
 	a.mu.Unlock()
 	a.notify(core.Begin{})

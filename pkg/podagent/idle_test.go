@@ -1,9 +1,12 @@
 package podagent
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
 )
 
 func TestIdleAgentLeavesWhenItMay(t *testing.T) {
@@ -106,13 +109,21 @@ func TestAgentAsksANewSchedulerWhetherItMayLeave(t *testing.T) {
 
 func TestAnswerAfterTheGoodbyeStartsNoTimer(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
+		var due atomic.Int64
+		w.agent.deps.NewTimer = func(wake func()) kerneltimer.Waker {
+			return kerneltimer.Go(func() {
+				due.Add(1)
+				wake()
+			})
+		}
 		p := w.begin()
 		p.hear("leave? idle for 10m10s")
 		p.retire("test")
 		p.mayLeave(false, 1)
 		p.hear("goodbye DONE", "hung up")
 		w.ended(nil)
-		if w.agent.timer.(goTimer).timer.Stop() {
+		before := due.Load()
+		if time.Sleep(24 * time.Hour); due.Load() > before {
 			t.Error("the timer runs after the end")
 		}
 	})

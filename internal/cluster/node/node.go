@@ -15,6 +15,7 @@ import (
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/cluster/role"
+	"github.com/windlass-dev/windlass/internal/kerneltimer"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/mtls"
@@ -187,7 +188,9 @@ func (n *nodeRole) startAgent(instances *podIdentifier) (*nodeagent.Agent, error
 		settings.SwitchOnCoLocation(runtime.NumCPU(), n.tree, n.log)
 	}
 	instances.holds = settings.CoLocation != nil
-	deps := nodeagent.Deps{Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now, NewTimer: nodeagent.NewKernelTimer}
+	// With one of Go's timers, more than half of the context switches of a program that wakes up every 5 ms and does little
+	// are of the runtime's monitor thread.
+	deps := nodeagent.Deps{Instances: instances, Runnable: load.Runnable, Registry: n.registry, Log: n.log, Now: time.Now, NewTimer: kerneltimer.NewOrGo}
 	if n.journal != nil {
 		life, err := cgroups.NewLife(n.journal)
 		if err != nil {
