@@ -115,7 +115,7 @@ func fromWire(msg *agentwire.PullReply, speech wire.Speech) (core.Reply, error) 
 	case *agentwire.PullReply_Drain:
 		return core.Drain{Detail: kind.Drain.GetDetail()}, nil
 	case *agentwire.PullReply_Ended:
-		return core.Ended{How: kind.Ended.GetHow()}, nil
+		return core.EndReported{How: kind.Ended.GetHow()}, nil
 	case *agentwire.PullReply_Moved:
 		return core.Moved{Addr: kind.Moved.GetAddress(), Epoch: kind.Moved.GetEpoch()}, nil
 	case *agentwire.PullReply_Assignment:

@@ -157,7 +157,8 @@ func (t Ticket) reply(c *Core, now time.Time) {
 }
 
 func (g Granted) apply(c *Core, now time.Time) {
-	a := c.calls.claimAnswered(g.Attempt)
+	n := g.Attempt
+	a := c.calls.claimAnswered(n)
 	if a == nil {
 		return
 	}
@@ -166,10 +167,10 @@ func (g Granted) apply(c *Core, now time.Time) {
 	}
 	switch {
 	case c.life.unusable: // since the claim was made
-		c.emit(Release(g))
-		c.giveBack(now, g.Attempt, a, Done{ID: a.id})
+		c.emit(Release{n})
+		c.giveBack(now, n, a, Done{ID: a.id})
 	default:
-		c.handToFunction(now, g.Attempt, a)
+		c.handToFunction(now, n, a)
 	}
 }
 
@@ -206,13 +207,14 @@ func (c *Core) claimsDue(now time.Time) {
 }
 
 func (e Cancelled) apply(c *Core, now time.Time) {
-	switch a := c.calls.attempts[e.Attempt]; {
+	n := e.Attempt
+	switch a := c.calls.attempts[n]; {
 	case a == nil:
 	case a.phase == awaitingCore:
-		c.giveUp(now, e.Attempt, a)
+		c.giveUp(now, n, a)
 	case a.phase == running:
 		a.unwanted = true
-		c.emit(Cancel(e))
+		c.emit(Cancel{n})
 	}
 }
 

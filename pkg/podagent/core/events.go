@@ -125,8 +125,9 @@ type Drain struct {
 	Detail string
 }
 
-// Ended says that the function has ended.
-type Ended struct{ How string }
+// EndReported says that the function has ended, as its scheduler's driver saw: the agent does not see that where they are
+// containers.
+type EndReported struct{ How string }
 
 // Assignment says that a spare instance is a function's from now on.
 type Assignment struct {

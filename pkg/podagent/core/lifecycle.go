@@ -80,7 +80,7 @@ func (f FunctionEnded) apply(c *Core, now time.Time) {
 	}
 }
 
-func (e Ended) reply(c *Core, now time.Time) { FunctionEnded{Detail: e.How}.apply(c, now) }
+func (e EndReported) reply(c *Core, now time.Time) { FunctionEnded{Detail: e.How}.apply(c, now) }
 
 func (r Drain) reply(c *Core, now time.Time) { c.drain(now, r.Reason, r.Detail) }
 

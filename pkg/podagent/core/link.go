@@ -150,9 +150,9 @@ func (l *link) markUnreachable(now time.Time) {
 	l.unreachable[l.addr] = failure{epoch: l.epoch, until: now.Add(avoidFor)}
 }
 
-// giveUpAt is when the agent has tried for long enough to reach a scheduler; zero while it runs a
+// abandonAt is when the agent has tried for long enough to reach a scheduler; zero while it runs a
 // call. Gateways that have loans need no scheduler, so each call extends the time.
-func (c *Core) giveUpAt() time.Time {
+func (c *Core) abandonAt() time.Time {
 	l := &c.link
 	switch {
 	case l.established() || c.calls.held() > 0:
@@ -279,7 +279,7 @@ func (c *Core) linkDue(now time.Time) {
 	if !l.enabled || c.life.abandoned {
 		return
 	}
-	if at := c.giveUpAt(); !at.IsZero() && !now.Before(at) {
+	if at := c.abandonAt(); !at.IsZero() && !now.Before(at) {
 		c.dropSession()
 		c.abandon(now, "no scheduler could be reached")
 		return
@@ -305,9 +305,9 @@ func (c *Core) linkNext() time.Time {
 	case l.established():
 		return c.heartbeatNext()
 	case l.phase == linkOpen:
-		return earliest(c.heartbeatNext(), c.giveUpAt())
+		return earliest(c.heartbeatNext(), c.abandonAt())
 	case l.phase == linkDialing:
-		return earliest(l.dialBy, c.giveUpAt())
+		return earliest(l.dialBy, c.abandonAt())
 	}
-	return earliest(l.dialAt, c.giveUpAt())
+	return earliest(l.dialAt, c.abandonAt())
 }
