@@ -105,7 +105,7 @@ func withoutWaits(source string) (string, error) {
 	if strings.Count(source, says) != 1 {
 		return "", errors.New("the agent does not report in reportLongWait that a call waits")
 	}
-	return strings.Replace(source, says, says+"\tif c != nil {\n\t\tc.node.reportAt = time.Time{}\n\t\treturn\n\t}\n", 1), nil
+	return strings.Replace(source, says, says+"\tif c != nil {\n\t\tc.node.wait.reportAt = time.Time{}\n\t\treturn\n\t}\n", 1), nil
 }
 
 // measureLate compares how long calls wait with and without late binding, in turn.

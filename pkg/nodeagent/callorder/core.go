@@ -47,13 +47,24 @@ const (
 // instance is an instance and the call that it has, if any.
 type instance struct {
 	id        InstanceID
+	name      string
 	function  *function
 	namespace *namespace
 	class     Class
 	ownSlice  time.Duration // 0 for the node's
-	phase     phase
+	mustAsk   bool
+	told      time.Duration // since when the node agent wants it to ask
+	usage     time.Duration // processor time at the last look
+	allowance allowance
 	low       bool
 
+	phase phase
+	call
+	samples
+}
+
+// call is the call of an instance.
+type call struct {
 	ask      uint64
 	received time.Duration // when the node received the call
 	asked    time.Duration // when the node agent heard of it
@@ -62,23 +73,19 @@ type instance struct {
 	size     float64       // what it is expected to need, its place in the line by size
 	places   [2]int        // its indexes in the lines
 	aged     bool          // it has its ticket by its age: shorter calls waited
+	began    time.Duration // the instance's usage when the call began
+	wasted   time.Duration // what it kept of its ticket, and did not use
+	outlived bool          // it has outlived its slice, also while it is blocked
+}
 
-	usage   time.Duration // processor time at the last look
-	began   time.Duration // usage when the call began
+// samples are what is known of an instance since its call came to its phase, or the node to its mode: before that the
+// call has waited, or nobody has looked.
+type samples struct {
+	sampled time.Duration // when it was sampled last, or came to its phase
 	still   int           // samples in a row without processor time
 	skipped int           // samples since the last one, in which it was left out
-	// outlived says that its call has outlived its slice, also while it is blocked.
-	outlived bool
-
-	name      string
-	mustAsk   bool
-	told      time.Duration // since when the node agent wants it to ask
-	allowance allowance
-
-	sampled time.Duration // when it was sampled last, or came to where its call is
 	slow    int           // samples in a row in which it hardly used its ticket
 	unused  time.Duration // what it did not use in these, unless that is in wasted
-	wasted  time.Duration // what it kept of its ticket, and did not use
 }
 
 // used is the processor time of the instance's call, and what it took from others by keeping a ticket
@@ -282,40 +289,50 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	case idle, waiting:
 		ration(c, now, i)
 	case holding:
-		i.namespace.wanted = now
-		i.noteStill(grew)
-		if i.slow, i.unused = i.slow+1, i.unused+since-grew; grew >= since/2 {
-			i.slow, i.unused = 0, 0
-		}
-		waste(c, now, i)
-		// Half of what it kept counts: it may have had as little because others computed on its core without tickets.
-		if i.used()-i.wasted/2 >= c.slice(i) {
-			c.enter(now, i, demoted)
-			c.setBand(i, true, WhySlice)
-			if i.function.outgrown(i.used()) {
-				resize(c, i)
-			}
-		} else if c.params.isStill(i) {
-			c.enter(now, i, blocked)
-			c.gaveBack++
-		}
+		c.sampledHolding(now, i, grew, since)
 	case lifted:
 		if i.noteStill(grew); c.params.isStill(i) {
 			c.enter(now, i, blocked)
 		}
 	case blocked:
-		if i.still++; grew <= stillness*time.Duration(1+i.skipped) {
-			i.skipped = 0
-			return
+		c.sampledBlocked(now, i, grew)
+	}
+}
+
+// sampledHolding takes the ticket of a call that has used up its slice, or uses no processor.
+func (c *Core) sampledHolding(now time.Duration, i *instance, grew, since time.Duration) {
+	i.namespace.wanted = now
+	i.noteStill(grew)
+	if i.slow, i.unused = i.slow+1, i.unused+since-grew; grew >= since/2 {
+		i.slow, i.unused = 0, 0
+	}
+	waste(c, now, i)
+	switch {
+	case i.used()-i.wasted/2 >= c.slice(i):
+		// Half of what it kept counts: it may have had as little because others computed on its core without tickets.
+		c.enter(now, i, demoted)
+		c.setBand(i, true, WhySlice)
+		if i.function.outgrown(i.used()) {
+			resize(c, i)
 		}
-		if i.outlived {
-			c.enter(now, i, lifted) // dispatch says whether it stays there
-			return
-		}
-		if c.ticketFree() {
-			c.enter(now, i, holding)
-			return
-		}
+	case c.params.isStill(i):
+		c.enter(now, i, blocked)
+		c.gaveBack++
+	}
+}
+
+// sampledBlocked lets a call go on that computes again.
+func (c *Core) sampledBlocked(now time.Duration, i *instance, grew time.Duration) {
+	if i.still++; grew <= stillness*time.Duration(1+i.skipped) {
+		i.skipped = 0
+		return
+	}
+	switch {
+	case i.outlived:
+		c.enter(now, i, lifted) // dispatch says whether it stays there
+	case c.ticketFree():
+		c.enter(now, i, holding)
+	default:
 		c.setBand(i, true, WhyPreempted)
 		c.wait(i, preempted)
 	}
@@ -353,7 +370,7 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 	for _, i := range c.members {
 		i.allowance.unknown, i.allowance.exempt = true, false
 		i.told = now
-		i.sampleAnew(now)
+		i.samples = samples{sampled: now}
 	}
 	if c.busy {
 		return

@@ -95,11 +95,6 @@ func (c *Core) give(now time.Duration, i *instance) {
 // beginCall notes what the instance has used before its call.
 func (i *instance) beginCall() { i.began, i.wasted = i.usage, 0 }
 
-// sampleAnew forgets the samples of a call: between them and the next one it has waited, or nobody has looked.
-func (i *instance) sampleAnew(now time.Duration) {
-	i.sampled, i.still, i.skipped, i.slow, i.unused = now, 0, 0, 0, 0
-}
-
 // overloaded says whether the call has waited too many slices.
 func overloaded(c *Core, now time.Duration, i *instance) bool {
 	return c.busy && c.params.Bypass > 0 &&
@@ -234,7 +229,7 @@ func resize(c *Core, of *instance) {
 func (c *Core) enter(now time.Duration, i *instance, to phase) {
 	c.leaveLists(i)
 	i.phase, i.aged = to, false
-	i.sampleAnew(now)
+	i.samples = samples{sampled: now}
 	i.outlived = to == demoted || to == lifted || i.outlived && to == blocked
 	list := c.those(to)
 	*list = append(*list, i)

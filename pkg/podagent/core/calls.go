@@ -247,7 +247,7 @@ func (e CallEnded) apply(c *Core, now time.Time) {
 		c.drain(now, ReasonCallBroken, e.Detail)
 	}
 	c.calls.lastRan = now
-	wasLow := c.node.lowReported
+	wasLow := c.node.lowness.reported
 	c.endAttempt(now, e.Attempt)
 	keeps := c.leaveConn(now, a, a.lent || a.byLoan())
 	c.emit(Deliver{Attempt: e.Attempt, Keeps: keeps})
@@ -258,7 +258,7 @@ func (e CallEnded) apply(c *Core, now time.Time) {
 		c.sendPull(now, 1, done)
 	case !keeps:
 		c.sendPull(now, 1)
-	case wasLow && !c.node.lowReported:
+	case wasLow && !c.node.lowness.reported:
 		c.sendPull(now, 0)
 	}
 }
@@ -291,7 +291,7 @@ func (c *Core) sendPull(now time.Time, credits int, done ...Done) {
 	if !c.life.takesCalls() || c.conns.shared {
 		return
 	}
-	p := Pull{Credits: credits, Done: done, Loans: c.conns.loans(), NodeBusy: c.node.busy, LongWait: c.longWait(now), Low: c.node.lowReported}
+	p := Pull{Credits: credits, Done: done, Loans: c.conns.loans(), NodeBusy: c.node.busy, LongWait: c.longWait(now), Low: c.node.lowness.reported}
 	switch {
 	case len(p.Loans) == 0:
 		c.idle.reported = false

@@ -37,17 +37,25 @@ type node struct {
 	silent            bool
 	// stillEvery is how often the node agent gives a sign while a call waits, as it says.
 	stillEvery time.Duration
-	// waiting is the call that waits for a core, since asked; 0 for none.
-	waiting Attempt
+	wait       wait
+	lowness    lowness
+}
+
+// wait is that of a call for a core; zero if none waits.
+type wait struct {
+	attempt Attempt
 	asked   time.Time
 	// reported says that the scheduler has heard of the wait, and the gateway of a call that it has
 	// handed over. reportAt is when the scheduler hears of it next.
 	reported bool
 	reportAt time.Time
-	// lowReported says that the scheduler has heard that a call runs in the low band of a busy node, and
-	// lowReportAt is when it hears that; zero if it need not.
-	lowReported bool
-	lowReportAt time.Time
+}
+
+// lowness is what the scheduler hears of a call that runs in the low band of a busy node.
+type lowness struct {
+	// reported says that it has heard that, and reportAt is when it does; zero if it need not.
+	reported bool
+	reportAt time.Time
 }
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
@@ -63,7 +71,7 @@ func (c *Core) beginCall(now time.Time, n Attempt, a *attempt) {
 		return
 	}
 	a.phase = awaitingCore
-	c.node.waiting, c.node.asked, c.node.reportAt = n, now, now.Add(invocation.LongCoreWait)
+	c.node.wait = wait{attempt: n, asked: now, reportAt: now.Add(invocation.LongCoreWait)}
 	c.counts.CoreAsks++
 	c.emit(AskCore{n})
 }
@@ -74,7 +82,7 @@ func (c *Core) proceed(now time.Time, n Attempt, a *attempt) {
 		c.giveUp(now, n, a)
 		return
 	}
-	if c.node.waiting == n {
+	if c.node.wait.attempt == n {
 		if reported := c.endWait(now, a); reported {
 			c.sendPull(now, 0)
 			c.tellWait(n, a, false)
@@ -99,22 +107,23 @@ func (c *Core) handToFunction(now time.Time, n Attempt, a *attempt) {
 
 // endWait ends the wait of a call, and reports whether the scheduler has heard of it.
 func (c *Core) endWait(now time.Time, a *attempt) (reported bool) {
-	reported, c.node.reported, c.node.waiting = c.node.reported, false, 0
-	a.coreWait = now.Sub(c.node.asked)
-	return reported
+	ended := c.node.wait
+	c.node.wait = wait{}
+	a.coreWait = now.Sub(ended.asked)
+	return ended.reported
 }
 
 // reportLongWait tells the scheduler that a call waits, and again when it has waited twice as long. A
 // gateway that has handed it over remembers it.
 func (c *Core) reportLongWait(now time.Time) {
 	n, a := c.waitingForCore()
-	if a == nil || now.Before(c.node.reportAt) {
+	if a == nil || now.Before(c.node.wait.reportAt) {
 		return
 	}
-	if !c.node.reported {
+	if !c.node.wait.reported {
 		c.tellWait(n, a, true)
 	}
-	c.node.reported, c.node.reportAt = true, now.Add(now.Sub(c.node.asked))
+	c.node.wait.reported, c.node.wait.reportAt = true, now.Add(now.Sub(c.node.wait.asked))
 	c.sendPull(now, 0)
 }
 
@@ -138,15 +147,15 @@ func (e GiveUp) apply(c *Core, now time.Time) {
 // longWait is the wait that the scheduler has heard of, or zero.
 func (c *Core) longWait(now time.Time) LongWait {
 	_, a := c.waitingForCore()
-	if a == nil || !c.node.reported {
+	if a == nil || !c.node.wait.reported {
 		return LongWait{}
 	}
-	return LongWait{ID: a.id, Waited: now.Sub(c.node.asked), ByLoan: a.byLoan()}
+	return LongWait{ID: a.id, Waited: now.Sub(c.node.wait.asked), ByLoan: a.byLoan()}
 }
 
 // waitingForCore is the call that waits for a core, or nil.
 func (c *Core) waitingForCore() (Attempt, *attempt) {
-	n := c.node.waiting
+	n := c.node.wait.attempt
 	return n, c.calls.inPhase(awaitingCore, n)
 }
 
@@ -258,8 +267,8 @@ func (e NodeLow) apply(c *Core, now time.Time) {
 // armLow lets the scheduler hear in a while that a call runs in the low band of a busy node. An
 // instance of class Batch is always in that band.
 func (c *Core) armLow(now time.Time) {
-	if c.node.low && c.node.busy && !c.node.lowReported && c.node.lowReportAt.IsZero() && c.calls.anyRuns() {
-		c.node.lowReportAt = now.Add(invocation.LongCoreWait)
+	if c.node.low && c.node.busy && c.node.lowness == (lowness{}) && c.calls.anyRuns() {
+		c.node.lowness.reportAt = now.Add(invocation.LongCoreWait)
 	}
 }
 
@@ -273,17 +282,18 @@ func (c *Core) reportNotLow(now time.Time) {
 // forgetLow ends what the scheduler hears of the low band, and reports whether it has heard that a
 // call is low. The next pull does not say so.
 func (n *node) forgetLow() (reported bool) {
-	reported, n.lowReported, n.lowReportAt = n.lowReported, false, time.Time{}
+	reported = n.lowness.reported
+	n.lowness = lowness{}
 	return reported
 }
 
 // reportLow tells the scheduler that a call has long had only what others leave of the cores: more
 // instances would not help it.
 func (c *Core) reportLow(now time.Time) {
-	if at := c.node.lowReportAt; at.IsZero() || now.Before(at) {
+	if at := c.node.lowness.reportAt; at.IsZero() || now.Before(at) {
 		return
 	}
-	c.node.lowReported, c.node.lowReportAt = true, time.Time{}
+	c.node.lowness = lowness{reported: true}
 	c.sendPull(now, 0)
 }
 
@@ -299,7 +309,7 @@ func (NodeLost) apply(c *Core, now time.Time) {
 
 // nodeNext is when nodeDue has something to do.
 func (c *Core) nodeNext() time.Time {
-	return earliest(c.impatientAt(), c.waitReportAt(), c.lateAt(), c.node.lowReportAt)
+	return earliest(c.impatientAt(), c.node.wait.reportAt, c.lateAt(), c.node.lowness.reportAt)
 }
 
 // lateAt is when the waiting call has waited too long; zero if none waits that has a bound.
@@ -315,19 +325,11 @@ func (c *Core) impatientAt() time.Time {
 	if _, a := c.waitingForCore(); a == nil {
 		return c.node.distrusted
 	}
-	sign := c.node.asked
+	sign := c.node.wait.asked
 	if c.node.heard.After(sign) {
 		sign = c.node.heard
 	}
-	return earliest(sign.Add(c.node.patience()), c.node.asked.Add(maxCoreWait))
-}
-
-// waitReportAt is when the scheduler hears of the wait next; zero if no call waits.
-func (c *Core) waitReportAt() time.Time {
-	if _, a := c.waitingForCore(); a == nil {
-		return time.Time{}
-	}
-	return c.node.reportAt
+	return earliest(sign.Add(c.node.patience()), c.node.wait.asked.Add(maxCoreWait))
 }
 
 // nodeDue lets a call begin that has waited too long, or tells of its wait, and trusts the node
