@@ -120,7 +120,7 @@ func (c *Core) Step(now time.Duration, e Event) []Effect {
 	case ModeChanged:
 		c.onModeChanged(now, e)
 	case CoresChanged:
-		changeCores(c, e)
+		c.onCoresChanged(e)
 	case Occupied:
 		c.occupied = e.Cores
 	default:
@@ -182,7 +182,7 @@ func (c *Core) onJoined(now time.Duration, e Joined) {
 	c.instances[e.Instance] = i
 	c.members = append(c.members, i)
 	c.setBand(i, i.class == Batch, WhyBatch)
-	if mustRest(c, now, i) {
+	if c.mustRest(now, i) {
 		c.setBand(i, true, WhyUnasked)
 	}
 }
@@ -271,7 +271,7 @@ func (c *Core) onEnded(now time.Duration, i *instance, refused bool) {
 		c.sizes.learn(i.used())
 		if first {
 			i.namespace.newcomers.learn(now, i.used())
-			resize(c, i)
+			c.resize(i)
 		}
 	}
 }
@@ -287,7 +287,7 @@ func (c *Core) onSampled(now time.Duration, i *instance, usage time.Duration) {
 	i.sampled = now
 	switch i.phase {
 	case idle, waiting:
-		ration(c, now, i)
+		c.ration(now, i)
 	case holding:
 		c.sampledHolding(now, i, grew, since)
 	case lifted:
@@ -306,14 +306,14 @@ func (c *Core) sampledHolding(now time.Duration, i *instance, grew, since time.D
 	if i.slow, i.unused = i.slow+1, i.unused+since-grew; grew >= since/2 {
 		i.slow, i.unused = 0, 0
 	}
-	waste(c, now, i)
+	c.waste(now, i)
 	switch {
 	case i.used()-i.wasted/2 >= c.slice(i):
 		// Half of what it kept counts: it may have had as little because others computed on its core without tickets.
 		c.enter(now, i, demoted)
 		c.setBand(i, true, WhySlice)
 		if i.function.outgrown(i.used()) {
-			resize(c, i)
+			c.resize(i)
 		}
 	case c.params.isStill(i):
 		c.enter(now, i, blocked)
@@ -352,7 +352,7 @@ func (p Params) isStill(i *instance) bool { return p.BlockedAfter > 0 && i.still
 // waste charges a call for the time in which it keeps a ticket and hardly computes: it has used less than half of
 // that in more samples than would make it blocked, and no other call had the core. Otherwise a call that computes
 // for a moment between pauses could keep a ticket for as long as it likes, and be taken for a short one.
-func waste(c *Core, now time.Duration, i *instance) {
+func (c *Core) waste(now time.Duration, i *instance) {
 	if blocked := c.params.BlockedAfter; blocked == 0 || i.still >= blocked || i.slow <= blocked || c.params.Order == None {
 		return
 	}
@@ -384,12 +384,12 @@ func (c *Core) onModeChanged(now time.Duration, e ModeChanged) {
 	}
 }
 
-// changeCores changes the number of tickets. With preemption the calls that have the most left
+// onCoresChanged changes the number of tickets. With preemption the calls that have the most left
 // give theirs back; otherwise those that there are too many of end first.
-func changeCores(c *Core, e CoresChanged) {
+func (c *Core) onCoresChanged(e CoresChanged) {
 	c.params.Cores = max(1, e.Cores)
 	for c.busy && c.params.preempts() && len(c.holding) > c.tickets() {
-		i := mostLeft(0, c.params, nil, c.holding)
+		i := c.mostLeft(0, nil)
 		if i == nil {
 			return
 		}

@@ -18,7 +18,7 @@ import (
 //  5. Cores that nobody waits for, and those, lift calls out of the low band, and so does great age.
 func (c *Core) dispatch(now time.Duration) {
 	for c.ticketFree() {
-		i, aged := nextInLine(c, now)
+		i, aged := c.nextInLine(now)
 		if i == nil {
 			break
 		}
@@ -29,9 +29,9 @@ func (c *Core) dispatch(now time.Duration) {
 		return
 	}
 	if c.params.preempts() {
-		preempt(c, now)
+		c.preempt(now)
 	}
-	entitled := max(outlivedCores(c), tooOld(c, now))
+	entitled := max(c.outlivedCores(), c.tooOld(now))
 	for len(c.lifted) > entitled && len(c.holding)+len(c.lifted) > c.tickets() {
 		i := slices.MaxFunc(c.lifted, byAge)
 		c.enter(now, i, demoted)
@@ -46,18 +46,18 @@ func (c *Core) dispatch(now time.Duration) {
 
 // ticketFree says whether a call may have a ticket now.
 func (c *Core) ticketFree() bool {
-	return !c.busy || c.params.Order == None || len(c.holding) < handedOut(c)
+	return !c.busy || c.params.Order == None || len(c.holding) < c.handedOut()
 }
 
 // outlivedCores is how many cores calls that have outlived their slice have now, whatever waits. Those that
 // sleep need none.
-func outlivedCores(c *Core) int {
+func (c *Core) outlivedCores() int {
 	return min(c.params.Outlived, len(c.demoted)+len(c.lifted), c.tickets()-1)
 }
 
 // tooOld is 1 if a call that has outlived its slice must compute for its age, and 0 otherwise. It does beside the tickets,
 // so that one core is enough.
-func tooOld(c *Core, now time.Duration) int {
+func (c *Core) tooOld(now time.Duration) int {
 	if c.params.OutlivedAge == 0 {
 		return 0
 	}
@@ -72,12 +72,12 @@ func tooOld(c *Core, now time.Duration) int {
 func (c *Core) tickets() int { return max(1, c.params.Cores-c.occupied) }
 
 // handedOut is how many tickets a busy node hands out now: the cores of calls beyond their slice have none.
-func handedOut(c *Core) int { return c.tickets() - outlivedCores(c) }
+func (c *Core) handedOut() int { return c.tickets() - c.outlivedCores() }
 
 // give gives a ticket to a call that waits for one.
 func (c *Core) give(now time.Duration, i *instance) {
 	begins := i.phase == waiting
-	if begins && overloaded(c, now, i) {
+	if begins && c.overloaded(now, i) {
 		// It goes on like a call that outlived its slice, and takes no ticket.
 		c.enter(now, i, demoted)
 		c.setBand(i, true, WhyOverload)
@@ -96,19 +96,19 @@ func (c *Core) give(now time.Duration, i *instance) {
 func (i *instance) beginCall() { i.began, i.wasted = i.usage, 0 }
 
 // overloaded says whether the call has waited too many slices.
-func overloaded(c *Core, now time.Duration, i *instance) bool {
+func (c *Core) overloaded(now time.Duration, i *instance) bool {
 	return c.busy && c.params.Bypass > 0 &&
 		float64(now-i.received) >= c.params.Bypass*float64(c.slice(i))
 }
 
 // preempt passes on one ticket, if the shortest that waits needs it for a much shorter time. A
 // call that has its ticket by age keeps it.
-func preempt(c *Core, now time.Duration) {
-	x := first(c, now, bySize)
-	if x == nil || overloaded(c, now, x) {
+func (c *Core) preempt(now time.Duration) {
+	x := c.first(now, bySize)
+	if x == nil || c.overloaded(now, x) {
 		return
 	}
-	holder := mostLeft(now, c.params, x, c.holding)
+	holder := c.mostLeft(now, x)
 	if holder == nil || x.namespace.usesMuchMore(now, holder.namespace) ||
 		!c.params.muchShorter(c.params.doubted(now, x, holder), c.params.doubted(now, holder, x)) {
 		return
@@ -147,12 +147,12 @@ func (p Params) doubted(now time.Duration, i, by *instance) time.Duration {
 // could take the ticket away again. Only a part of the tickets goes by age. Calls that are about as
 // long take turns by their key, which is no reason to keep the ticket from much shorter ones that
 // come later.
-func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
-	i = first(c, now, byKey)
+func (c *Core) nextInLine(now time.Duration) (i *instance, aged bool) {
+	i = c.first(now, byKey)
 	if i == nil || !c.params.preempts() {
 		return i, false
 	}
-	shortest := first(c, now, bySize)
+	shortest := c.first(now, bySize)
 	if !c.params.muchShorter(shortest.left(), i.left()) {
 		return i, false
 	}
@@ -162,7 +162,7 @@ func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 			held++
 		}
 	}
-	if held < c.params.byAge(handedOut(c)) {
+	if held < c.params.byAge(c.handedOut()) {
 		return i, true
 	}
 	return shortest, false
@@ -170,11 +170,11 @@ func nextInLine(c *Core, now time.Duration) (i *instance, aged bool) {
 
 // mostLeft is the call that has the most left of those that have a ticket, and not by their age: before a
 // call of another namespace, the age that the node has seen, and of calls that use their tickets.
-func mostLeft(now time.Duration, p Params, before *instance, holding []*instance) *instance {
+func (c *Core) mostLeft(now time.Duration, before *instance) *instance {
 	var most *instance
 	var left time.Duration
-	for _, i := range holding {
-		its := p.doubted(now, i, before)
+	for _, i := range c.holding {
+		its := c.params.doubted(now, i, before)
 		keeps := i.aged && its < endless && (before == nil || i.namespace == before.namespace || i.proven < before.proven)
 		if !keeps && (most == nil || cmp.Or(cmp.Compare(its, left), cmp.Compare(i.id, most.id)) > 0) {
 			most, left = i, its
@@ -214,7 +214,7 @@ func (c *Core) wait(i *instance, as phase) {
 
 // resize puts the calls that wait to their new places once something is known of the function of an
 // instance. Later changes of its mean are small, and count for calls that come then.
-func resize(c *Core, of *instance) {
+func (c *Core) resize(of *instance) {
 	if c.params.Order != SERPT && c.params.Order != SEPT {
 		return
 	}
@@ -240,7 +240,7 @@ func (c *Core) leave(now time.Duration, i *instance) {
 	c.leaveLists(i)
 	i.phase, i.aged = idle, false
 	i.allowance.at = now
-	if mustRest(c, now, i) {
+	if c.mustRest(now, i) {
 		c.setBand(i, true, WhyUnasked)
 		return
 	}

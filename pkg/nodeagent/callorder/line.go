@@ -88,8 +88,8 @@ func (n *namespace) waiting() []*instance { return n.lines[byKey].calls }
 // first returns the call that is first in the lines of an order, or nil. Namespaces above their
 // share go behind the others; between equals, the smallest is first. How long a call has waited
 // before it asked is its agent's word, which counts within its namespace only.
-func first(c *Core, now time.Duration, by lineOrder) *instance {
-	share := sharesOf(c, now)
+func (c *Core) first(now time.Duration, by lineOrder) *instance {
+	share := c.share(now)
 	var first *instance
 	var over bool
 	for _, n := range c.namespaces {
@@ -111,7 +111,8 @@ type share struct {
 	ofNode float64 // an equal part of what the node had for those that want cores
 }
 
-func sharesOf(c *Core, now time.Duration) share {
+// share returns the share of each namespace that waits now.
+func (c *Core) share(now time.Duration) share {
 	sum, waiting, wanting := 0.0, 0, 0
 	for _, n := range c.namespaces {
 		switch {

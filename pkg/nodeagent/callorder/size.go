@@ -153,13 +153,13 @@ func (p Params) key(i *instance, received time.Duration) float64 {
 // can only shorten it: a longer one would take processor time from others.
 func (c *Core) slice(i *instance) time.Duration {
 	if i.ownSlice > 0 {
-		return min(i.ownSlice, nodeSlice(c, i))
+		return min(i.ownSlice, c.nodeSlice(i))
 	}
-	return nodeSlice(c, i)
+	return c.nodeSlice(i)
 }
 
 // nodeSlice is the slice by the rule of the node.
-func nodeSlice(c *Core, i *instance) time.Duration {
+func (c *Core) nodeSlice(i *instance) time.Duration {
 	switch s := c.params.Slice; s.Rule {
 	case SliceFixed:
 		return s.Length

@@ -84,7 +84,7 @@ func (a *allowance) spend(now, grew time.Duration, p UnaskedParams) (known bool)
 
 // spentAll says whether an instance has used up what it may compute now without a ticket, and rested whether
 // it has regained that.
-func spentAll(c *Core, now time.Duration, i *instance) (spent, rested bool) {
+func (c *Core) spentAll(now time.Duration, i *instance) (spent, rested bool) {
 	a := i.allowance
 	spent, rested = i.mustAsk && a.left <= 0, !i.mustAsk || !a.emptied
 	if c.namespaces.above(now, i.namespace) {
@@ -94,7 +94,7 @@ func spentAll(c *Core, now time.Duration, i *instance) (spent, rested bool) {
 }
 
 // ration gives an instance that runs no call the band that its allowance allows.
-func ration(c *Core, now time.Duration, i *instance) {
+func (c *Core) ration(now time.Duration, i *instance) {
 	if !c.busy || !i.class.takesTickets() {
 		return
 	}
@@ -102,7 +102,7 @@ func ration(c *Core, now time.Duration, i *instance) {
 	if a.above <= 0 {
 		i.namespace.wanted = now
 	}
-	switch spent, rested := spentAll(c, now, i); {
+	switch spent, rested := c.spentAll(now, i); {
 	case i.low && rested:
 		c.setBand(i, false, WhyRested)
 	case i.low || !spent:
@@ -154,11 +154,11 @@ func (c *Core) AppendUnasked(to []InstanceID, n int) []InstanceID {
 }
 
 // mustRest says whether an instance that runs no call has to be low.
-func mustRest(c *Core, now time.Duration, i *instance) bool {
+func (c *Core) mustRest(now time.Duration, i *instance) bool {
 	if !c.busy || !i.class.takesTickets() || !i.unasked() || i.allowance.exempt {
 		return false
 	}
-	spent, _ := spentAll(c, now, i)
+	spent, _ := c.spentAll(now, i)
 	return spent
 }
 
