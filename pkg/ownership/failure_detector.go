@@ -47,8 +47,10 @@ func (f FailureDetector) Answered(now time.Time, serving bool) FailureDetector {
 		f.silent, f.steady = true, time.Time{}
 	case f.steady.IsZero():
 		f.steady = now
+	case now.Sub(f.steady) >= steadyFor:
+		f.silent = false
 	}
-	return f.recover(now)
+	return f
 }
 
 // Refused records that the scheduler's machine refused a connection: the scheduler is silent
@@ -68,13 +70,6 @@ func (f FailureDetector) Advance(now time.Time) FailureDetector {
 	f.advanced = now
 	if now.Sub(f.heard) >= silentAfter {
 		f.silent, f.steady = true, time.Time{}
-	}
-	return f.recover(now)
-}
-
-func (f FailureDetector) recover(now time.Time) FailureDetector {
-	if !f.steady.IsZero() && now.Sub(f.steady) >= steadyFor {
-		f.silent = false
 	}
 	return f
 }

@@ -34,6 +34,9 @@ func TestPulse(t *testing.T) {
 		"one that is back must answer for a while": {
 			{0, "refuse", true}, {100 * ms, "answer", true}, {600 * ms, "answer", true}, {1100 * ms, "answer", false},
 		},
+		"one answer is not a while": {
+			{0, "refuse", true}, {100 * ms, "answer", true}, {600 * ms, "look", true}, {1100 * ms, "look", true}, {1600 * ms, "look", true},
+		},
 		"one that is back and goes again stays silent": {
 			{0, "refuse", true}, {100 * ms, "answer", true}, {600 * ms, "refuse", true}, {700 * ms, "answer", true}, {1200 * ms, "answer", true}, {1700 * ms, "answer", false},
 		},
