@@ -2,6 +2,9 @@ package health
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -56,8 +59,16 @@ func (p *peer) isSilent() bool {
 	return p.detector.Silent()
 }
 
-// updateDetector changes the failure detector and signals a change of its verdict.
-func (p *peer) updateDetector(change func(ownership.FailureDetector) ownership.FailureDetector) {
+// Why a scheduler is silent, unless no stream to it can be opened.
+var (
+	errUnanswered = errors.New("it leaves heartbeats unanswered")
+	errNotServing = errors.New("it starts or stops")
+	errSlow       = fmt.Errorf("it does not accept a stream within %v", connectWithin)
+)
+
+// updateDetector changes the failure detector and signals a change of its verdict. why is the cause
+// if the scheduler is silent now.
+func (p *peer) updateDetector(change func(ownership.FailureDetector) ownership.FailureDetector, why error) {
 	p.mu.Lock()
 	before := p.detector.Silent()
 	p.detector = change(p.detector)
@@ -67,7 +78,7 @@ func (p *peer) updateDetector(change func(ownership.FailureDetector) ownership.F
 	case now == before:
 		return
 	case now:
-		p.log.Warn("a scheduler is silent")
+		p.log.Warn("a scheduler is silent", "err", why)
 	default:
 		p.log.Info("a scheduler answers again")
 	}
@@ -86,11 +97,12 @@ func (p *peer) run(ctx context.Context) {
 	client := controlwire.NewSchedulerClient(conn)
 	for ctx.Err() == nil {
 		conn.ResetConnectBackoff()
-		if p.heartbeats(ctx, client) {
+		stood, err := p.heartbeats(ctx, client)
+		if stood {
 			continue
 		}
 		if ctx.Err() == nil {
-			p.updateDetector(ownership.FailureDetector.Refused)
+			p.updateDetector(ownership.FailureDetector.Refused, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -100,8 +112,8 @@ func (p *peer) run(ctx context.Context) {
 }
 
 // heartbeats opens a stream and exchanges heartbeats until it breaks, or until the scheduler
-// has been silent on it. stood says that the stream was ever open.
-func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClient) (stood bool) {
+// has been silent on it. stood says that the stream was ever open; otherwise the error says why not.
+func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClient) (stood bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	limit := time.AfterFunc(connectWithin, cancel)
@@ -109,24 +121,30 @@ func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClien
 	if err == nil {
 		err = stream.Send(p.request(0))
 	}
-	if err != nil || !limit.Stop() {
-		return false
+	if !limit.Stop() {
+		return false, errSlow
+	}
+	if errors.Is(err, io.EOF) { // the stream has ended, and says why to those who receive
+		_, err = stream.Recv()
+	}
+	if err != nil {
+		return false, err
 	}
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
 		for {
-			reply, err := stream.Recv()
-			if err != nil {
+			var reply *controlwire.HeartbeatReply
+			if reply, err = stream.Recv(); err != nil {
 				return
 			}
-			if !p.accepts(reply.GetWelcome()) {
+			if err = accepts(reply.GetWelcome()); err != nil {
 				return
 			}
 			stood = true
 			p.updateDetector(func(detector ownership.FailureDetector) ownership.FailureDetector {
 				return detector.Answered(time.Now(), reply.GetServing())
-			})
+			}, errNotServing)
 			if exchange := p.all.exchange; exchange != nil {
 				exchange.CapacityFreed(p.id, reply.GetCapacityFreed())
 			}
@@ -136,17 +154,16 @@ func (p *peer) heartbeats(ctx context.Context, client controlwire.SchedulerClien
 	p.sendHeartbeats(stream, received)
 	cancel()
 	<-received
-	return stood
+	return stood, err
 }
 
-// accepts reports whether a scheduler supports this program's protocol. A scheduler that names
-// none counts as one that does.
-func (p *peer) accepts(w *controlwire.Welcome) bool {
+// accepts returns an error if the scheduler does not support this program's protocol. A scheduler that
+// names none counts as one that does.
+func accepts(w *controlwire.Welcome) error {
 	if w == nil || Accepts(w) {
-		return true
+		return nil
 	}
-	p.log.Error("the scheduler does not speak this program's protocol", "release", w.GetRelease(), "protocol", w.GetProtocol())
-	return false
+	return fmt.Errorf("its release %s chose protocol %d, which this program does not speak", w.GetRelease(), w.GetProtocol())
 }
 
 // request is the heartbeat of that number, with requests for room.

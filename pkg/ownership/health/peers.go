@@ -188,7 +188,7 @@ func (p *Peers) advance(now time.Time) {
 	watched := maps.Clone(p.watched)
 	p.mu.Unlock()
 	for _, one := range watched {
-		one.updateDetector(func(detector ownership.FailureDetector) ownership.FailureDetector { return detector.Advance(now) })
+		one.updateDetector(func(detector ownership.FailureDetector) ownership.FailureDetector { return detector.Advance(now) }, errUnanswered)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -60,6 +63,7 @@ type fakeScheduler struct {
 	serving atomic.Bool
 	deaf    atomic.Bool
 	knows   *ownership.Map
+	refuses error                              // nil if it accepts heartbeats
 	asked   chan *controlwire.HeartbeatRequest // nil if nobody wants to see heartbeats
 	server  *grpc.Server
 	ended   chan struct{}
@@ -88,7 +92,7 @@ func (s *fakeScheduler) stop() {
 }
 
 func (s *fakeScheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.HeartbeatRequest, controlwire.HeartbeatReply]) error {
-	for {
+	for s.refuses == nil {
 		request, err := stream.Recv()
 		if err != nil {
 			return nil
@@ -103,6 +107,7 @@ func (s *fakeScheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.He
 			_ = stream.Send(&controlwire.HeartbeatReply{Number: request.GetNumber(), Serving: s.serving.Load(), Epoch: s.knows.LastEpoch(), CapacityFreed: []*controlwire.CapacityFreed{{FunctionUid: "f", Instances: 2}}})
 		}
 	}
+	return s.refuses
 }
 
 func (s *fakeScheduler) Slots(context.Context, *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
@@ -114,12 +119,19 @@ const slot = ownership.Slot(9)
 // watch runs Peers of two schedulers of which a owns the slot.
 func watch(t *testing.T, a, b *fakeScheduler) (*Peers, *book) {
 	t.Helper()
+	p, known := watchAndLog(t, a, b, slog.New(slog.DiscardHandler))
+	awaitRoute(t, p, "a", false)
+	return p, known
+}
+
+func watchAndLog(t *testing.T, a, b *fakeScheduler, log *slog.Logger) (*Peers, *book) {
+	t.Helper()
 	known := newBook()
 	known.edit(func(m *ownership.Map) {
 		m.SetMembers([]ownership.Member{{ID: "a", Addr: a.addr}, {ID: "b", Addr: b.addr}})
 		m.Update(slot, ownership.Owner{ID: "a", Addr: a.addr, Epoch: 4})
 	})
-	p, err := New(Config{}, Deps{Directory: known, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	p, err := New(Config{}, Deps{Directory: known, Registry: prometheus.NewRegistry(), Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +144,6 @@ func watch(t *testing.T, a, b *fakeScheduler) (*Peers, *book) {
 			t.Error(err)
 		}
 	})
-	awaitRoute(t, p, "a", false)
 	return p, known
 }
 
@@ -179,6 +190,37 @@ func TestStandbysServeTheSlotsOfOneThatDoesNotServe(t *testing.T) {
 	p, _ := watch(t, a, b)
 	a.serving.Store(false)
 	awaitRoute(t, p, "b", true)
+}
+
+func TestTheLogSaysWhyASchedulerIsSilent(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens func(a *fakeScheduler)
+		says    string
+	}{
+		"it refuses the protocol":   {func(a *fakeScheduler) { a.refuses = status.Error(codes.FailedPrecondition, "speaks 7 to 8") }, "speaks 7 to 8"},
+		"it leaves heartbeats":      {func(a *fakeScheduler) { a.deaf.Store(true) }, "heartbeats unanswered"},
+		"it stops":                  {func(a *fakeScheduler) { a.serving.Store(false) }, "starts or stops"},
+		"nobody listens any longer": {func(a *fakeScheduler) { a.stop() }, "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := startScheduler(t, "127.0.0.1:0"), startScheduler(t, "127.0.0.1:0")
+			c.happens(a)
+			lines := make(chan string, 100)
+			p, _ := watchAndLog(t, a, b, slog.New(slog.NewTextHandler(writer(lines), nil)))
+			awaitRoute(t, p, "b", true)
+			if line := <-lines; !strings.Contains(line, `msg="a scheduler is silent"`) || !strings.Contains(line, c.says) {
+				t.Errorf("the log says %q", line)
+			}
+		})
+	}
+}
+
+// writer passes on what is written.
+type writer chan<- string
+
+func (w writer) Write(p []byte) (int, error) {
+	w <- string(p)
+	return len(p), nil
 }
 
 // One whose lease was lost may serve on, until it is known that another owns the
