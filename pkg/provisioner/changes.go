@@ -19,52 +19,52 @@ type ChangeTracker struct {
 
 // mark records a function while its lock is held, so that a reader that sees the mark waits
 // for that lock.
-func (m *ChangeTracker) mark(uid string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.uids != nil {
-		m.uids[uid] = struct{}{}
+func (c *ChangeTracker) mark(uid string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.uids != nil {
+		c.uids[uid] = struct{}{}
 	}
 }
 
 // Changed appends the functions with changes since the last call; at first, and after
 // ResetChanged, all functions with instances.
-func (m *ChangeTracker) Changed(uids []string) []string {
-	uids, noted := m.collect(uids)
+func (c *ChangeTracker) Changed(uids []string) []string {
+	uids, noted := c.collect(uids)
 	if noted {
 		return uids
 	}
-	for _, a := range m.table.entries() {
-		a.mu.Lock()
-		if len(a.instances) > 0 {
-			uids = append(uids, a.uid)
+	for _, e := range c.table.entries() {
+		e.mu.Lock()
+		if len(e.instances) > 0 {
+			uids = append(uids, e.uid)
 		}
-		a.mu.Unlock()
+		e.mu.Unlock()
 	}
 	return uids
 }
 
 // collect appends the recorded functions. noted is false if nothing was recorded yet.
-func (m *ChangeTracker) collect(uids []string) (all []string, noted bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.uids == nil {
-		m.uids = make(map[string]struct{})
+func (c *ChangeTracker) collect(uids []string) (all []string, noted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.uids == nil {
+		c.uids = make(map[string]struct{})
 		return uids, false
 	}
-	for uid := range m.uids {
+	for uid := range c.uids {
 		uids = append(uids, uid)
 	}
-	clear(m.uids)
+	clear(c.uids)
 	return uids, true
 }
 
 // ResetChanged stops recording until the next call of Changed, which then returns all
 // functions.
-func (m *ChangeTracker) ResetChanged() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.uids = nil
+func (c *ChangeTracker) ResetChanged() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uids = nil
 }
 
 // Placed is the node of an instance and its requests there.
@@ -77,13 +77,13 @@ type Placed struct {
 }
 
 // Placed appends a function's instances to list.
-func (m *ChangeTracker) Placed(list []Placed, uid string) []Placed {
-	a := m.table.find(uid)
-	if a == nil {
+func (c *ChangeTracker) Placed(list []Placed, uid string) []Placed {
+	e := c.table.find(uid)
+	if e == nil {
 		return list
 	}
-	defer a.mu.Unlock()
-	for _, in := range a.instances {
+	defer e.mu.Unlock()
+	for _, in := range e.instances {
 		list = append(list, Placed{Key: in.Key, State: in.State, Node: in.Node, Requests: in.Requests, Launched: in.Launched})
 	}
 	return list

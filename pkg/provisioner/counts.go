@@ -56,18 +56,18 @@ type Observation struct {
 
 // Observe reads one function. It is on the path of calls, so it neither allocates nor waits
 // for work on other functions.
-func (v *Inventory) Observe(uid string) (o Observation) {
-	a := v.find(uid)
-	if a == nil {
+func (i *Inventory) Observe(uid string) (o Observation) {
+	e := i.find(uid)
+	if e == nil {
 		return o
 	}
-	defer a.mu.Unlock()
-	o.Counts = a.counts
-	if a.backoff.unused() {
+	defer e.mu.Unlock()
+	o.Counts = e.counts
+	if e.backoff.unused() {
 		return o
 	}
-	now := v.now()
-	o.Why, o.Failing = a.backoff.Failing()
-	o.RetryAfter, o.Unavailable = a.backoff.RetryAfter(now), a.backoff.Unavailable(now)
+	now := i.now()
+	o.Why, o.Failing = e.backoff.Failing()
+	o.RetryAfter, o.Unavailable = e.backoff.RetryAfter(now), e.backoff.Unavailable(now)
 	return o
 }

@@ -31,75 +31,75 @@ func newFunctionTable() *functionTable {
 }
 
 // find returns a function's entry with its lock held, or nil.
-func (s *functionTable) find(uid string) *functionEntry {
-	s.mu.RLock()
-	a := s.functions[uid]
-	s.mu.RUnlock()
-	if a != nil {
-		a.mu.Lock()
+func (t *functionTable) find(uid string) *functionEntry {
+	t.mu.RLock()
+	e := t.functions[uid]
+	t.mu.RUnlock()
+	if e != nil {
+		e.mu.Lock()
 	}
-	return a
+	return e
 }
 
 // lockOrAdd returns a function's entry with its lock held.
-func (s *functionTable) lockOrAdd(uid string) *functionEntry {
+func (t *functionTable) lockOrAdd(uid string) *functionEntry {
 	for {
-		a := s.find(uid)
-		if a == nil {
-			a = s.insert(uid)
-			a.mu.Lock()
+		e := t.find(uid)
+		if e == nil {
+			e = t.insert(uid)
+			e.mu.Lock()
 		}
-		if !a.closed {
-			return a
+		if !e.closed {
+			return e
 		}
-		a.mu.Unlock()
+		e.mu.Unlock()
 	}
 }
 
 // insert adds an entry for a function, unless it has one by now.
-func (s *functionTable) insert(uid string) *functionEntry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.functions[uid]
-	if a == nil {
-		a = &functionEntry{uid: uid, usage: s.usage, changes: s.changes, instances: make(map[invocation.CID]*Instance), sequence: s.sequenceFloor}
-		s.functions[uid] = a
+func (t *functionTable) insert(uid string) *functionEntry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.functions[uid]
+	if e == nil {
+		e = &functionEntry{uid: uid, usage: t.usage, changes: t.changes, instances: make(map[invocation.CID]*Instance), sequence: t.sequenceFloor}
+		t.functions[uid] = e
 	}
-	return a
+	return e
 }
 
 // closeIfGone closes an entry if its function was deleted and its last instance has ended. The
 // caller holds its lock.
-func (s *functionTable) closeIfGone(a *functionEntry) {
-	if !a.forgotten || len(a.instances) > 0 || a.closed {
+func (t *functionTable) closeIfGone(e *functionEntry) {
+	if !e.forgotten || len(e.instances) > 0 || e.closed {
 		return
 	}
-	a.closed = true
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.functions, a.uid)
-	s.sequenceFloor = max(s.sequenceFloor, a.sequence)
+	e.closed = true
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.functions, e.uid)
+	t.sequenceFloor = max(t.sequenceFloor, e.sequence)
 }
 
 // entries returns the open entries, without their locks.
-func (s *functionTable) entries() []*functionEntry {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	all := make([]*functionEntry, 0, len(s.functions))
-	for _, a := range s.functions {
-		all = append(all, a)
+func (t *functionTable) entries() []*functionEntry {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make([]*functionEntry, 0, len(t.functions))
+	for _, e := range t.functions {
+		all = append(all, e)
 	}
 	return all
 }
 
 // each calls do with all instances, under the lock of each one's function.
-func (s *functionTable) each(do func(in *Instance)) {
-	for _, a := range s.entries() {
-		a.mu.Lock()
-		for _, in := range a.instances {
+func (t *functionTable) each(do func(in *Instance)) {
+	for _, e := range t.entries() {
+		e.mu.Lock()
+		for _, in := range e.instances {
 			do(in)
 		}
-		a.mu.Unlock()
+		e.mu.Unlock()
 	}
 }
 
@@ -125,56 +125,56 @@ type functionEntry struct {
 }
 
 // launch adds an instance that is launched now and names it.
-func (a *functionEntry) launch(named func(seq uint64) invocation.CID, in Instance) Instance {
-	a.forgotten = false
-	in.Key = Key{FunctionUID: a.uid, CID: a.name(named)}
+func (e *functionEntry) launch(named func(seq uint64) invocation.CID, in Instance) Instance {
+	e.forgotten = false
+	in.Key = Key{FunctionUID: e.uid, CID: e.name(named)}
 	in.State = Creating
-	a.add(in)
+	e.add(in)
 	return in
 }
 
 // name is the next unused name. An adopted instance may have any name: where etcd has lost its
 // history, epochs repeat, and with them earlier names.
-func (a *functionEntry) name(named func(seq uint64) invocation.CID) invocation.CID {
+func (e *functionEntry) name(named func(seq uint64) invocation.CID) invocation.CID {
 	for {
-		a.sequence++
-		if cid := named(a.sequence); a.instances[cid] == nil {
+		e.sequence++
+		if cid := named(e.sequence); e.instances[cid] == nil {
 			return cid
 		}
 	}
 }
 
-func (a *functionEntry) add(in Instance) {
-	a.instances[in.CID] = &in
-	a.counts = a.counts.plus(countsFor(&in))
-	a.usage.add(in.Node, in.Requests)
-	a.changes.mark(a.uid)
+func (e *functionEntry) add(in Instance) {
+	e.instances[in.CID] = &in
+	e.counts = e.counts.plus(countsFor(&in))
+	e.usage.add(in.Node, in.Requests)
+	e.changes.mark(e.uid)
 }
 
-func (a *functionEntry) removeInstance(in *Instance) {
-	delete(a.instances, in.CID)
-	a.counts = a.counts.minus(countsFor(in))
-	a.usage.subtract(in.Node, in.Requests)
-	a.changes.mark(a.uid)
+func (e *functionEntry) removeInstance(in *Instance) {
+	delete(e.instances, in.CID)
+	e.counts = e.counts.minus(countsFor(in))
+	e.usage.subtract(in.Node, in.Requests)
+	e.changes.mark(e.uid)
 }
 
 // change changes an instance and updates the sums.
-func (a *functionEntry) change(in *Instance, how func(in *Instance)) {
+func (e *functionEntry) change(in *Instance, how func(in *Instance)) {
 	before, was := countsFor(in), in.State
 	how(in)
 	if in.State != was {
-		a.changes.mark(a.uid)
+		e.changes.mark(e.uid)
 	}
 	if after := countsFor(in); after != before {
-		a.counts = a.counts.minus(before).plus(after)
+		e.counts = e.counts.minus(before).plus(after)
 	}
 }
 
 // cancelLaunches marks up to n instances whose agents have not connected as leaving, the
 // youngest first.
-func (a *functionEntry) cancelLaunches(n int) []Key {
+func (e *functionEntry) cancelLaunches(n int) []Key {
 	var unconnected []*Instance
-	for _, in := range a.instances {
+	for _, in := range e.instances {
 		if in.neverConnected() {
 			unconnected = append(unconnected, in)
 		}
@@ -182,7 +182,7 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 	slices.SortFunc(unconnected, func(a, b *Instance) int { return YoungestFirst(*a, *b) })
 	var cancelled []Key
 	for _, in := range unconnected[:min(max(0, n), len(unconnected))] {
-		a.change(in, func(in *Instance) { in.markLeaving(time.Time{}) })
+		e.change(in, func(in *Instance) { in.markLeaving(time.Time{}) })
 		cancelled = append(cancelled, in.Key)
 	}
 	return cancelled
@@ -192,12 +192,12 @@ func (a *functionEntry) cancelLaunches(n int) []Key {
 // counts only while the function is owned, and for adoptTimeout has been: until then agents may
 // work for another scheduler. One that is cut off from all others would delete every pod. What
 // it launched itself and never heard of is overdue in any case.
-func (a *functionEntry) takeOverdue(now time.Time, owned bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
+func (e *functionEntry) takeOverdue(now time.Time, owned bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
 	if !owned {
-		a.doubted = now
+		e.doubted = now
 	}
-	silenceCounts := a.doubted.IsZero() || now.Sub(a.doubted) > adoptTimeout
-	for _, in := range a.instances {
+	silenceCounts := e.doubted.IsZero() || now.Sub(e.doubted) > adoptTimeout
+	for _, in := range e.instances {
 		if in.State == Creating && in.StartBy.IsZero() {
 			in.setStartBy(createdAt(in))
 		}

@@ -19,27 +19,27 @@ func newInventory(now func() time.Time) *Inventory {
 }
 
 // change changes an instance and updates the sums. It reports whether the instance is known.
-func (v *Inventory) change(key Key, how func(a *functionEntry, in *Instance)) bool {
-	a := v.find(key.FunctionUID)
-	if a == nil {
+func (i *Inventory) change(key Key, how func(e *functionEntry, in *Instance)) bool {
+	e := i.find(key.FunctionUID)
+	if e == nil {
 		return false
 	}
-	defer a.mu.Unlock()
-	in := a.instances[key.CID]
+	defer e.mu.Unlock()
+	in := e.instances[key.CID]
 	if in != nil {
-		a.change(in, func(in *Instance) { how(a, in) })
+		e.change(in, func(in *Instance) { how(e, in) })
 	}
 	return in != nil
 }
 
 // Lookup returns an instance that was launched or adopted and has not ended.
-func (v *Inventory) Lookup(key Key) (Instance, bool) {
-	a := v.find(key.FunctionUID)
-	if a == nil {
+func (i *Inventory) Lookup(key Key) (Instance, bool) {
+	e := i.find(key.FunctionUID)
+	if e == nil {
 		return Instance{}, false
 	}
-	defer a.mu.Unlock()
-	in := a.instances[key.CID]
+	defer e.mu.Unlock()
+	in := e.instances[key.CID]
 	if in == nil {
 		return Instance{}, false
 	}
@@ -47,8 +47,8 @@ func (v *Inventory) Lookup(key Key) (Instance, bool) {
 }
 
 // get is Lookup with an error, which is ErrUnknownInstance or nil.
-func (v *Inventory) get(key Key) (Instance, error) {
-	in, known := v.Lookup(key)
+func (i *Inventory) get(key Key) (Instance, error) {
+	in, known := i.Lookup(key)
 	if !known {
 		return Instance{}, fmt.Errorf("%w: %s", ErrUnknownInstance, key.CID)
 	}
@@ -56,14 +56,14 @@ func (v *Inventory) get(key Key) (Instance, error) {
 }
 
 // Instances returns a function's instances, in no order.
-func (v *Inventory) Instances(uid string) []Instance {
-	a := v.find(uid)
-	if a == nil {
+func (i *Inventory) Instances(uid string) []Instance {
+	e := i.find(uid)
+	if e == nil {
 		return nil
 	}
-	defer a.mu.Unlock()
-	all := make([]Instance, 0, len(a.instances))
-	for _, in := range a.instances {
+	defer e.mu.Unlock()
+	all := make([]Instance, 0, len(e.instances))
+	for _, in := range e.instances {
 		all = append(all, *in)
 	}
 	return all
@@ -71,9 +71,9 @@ func (v *Inventory) Instances(uid string) []Instance {
 
 // Connected says, for each instance that is not leaving, whether its agent is recorded as
 // connected.
-func (v *Inventory) Connected() map[Key]bool {
+func (i *Inventory) Connected() map[Key]bool {
 	connected := make(map[Key]bool)
-	v.each(func(in *Instance) {
+	i.each(func(in *Instance) {
 		if in.State != Leaving {
 			connected[in.Key] = in.Connected
 		}
@@ -82,8 +82,8 @@ func (v *Inventory) Connected() map[Key]bool {
 }
 
 // keys are the keys of all instances.
-func (v *Inventory) keys() reconcile.Set[Key] {
+func (i *Inventory) keys() reconcile.Set[Key] {
 	keys := make(reconcile.Set[Key])
-	v.each(func(in *Instance) { keys.Add(in.Key) })
+	i.each(func(in *Instance) { keys.Add(in.Key) })
 	return keys
 }

@@ -24,39 +24,39 @@ type load struct {
 
 func newNodeUsage() *nodeUsage { return &nodeUsage{on: make(map[string]load)} }
 
-func (o *nodeUsage) add(node string, requests placement.Amount) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	was := o.on[node]
-	o.on[node] = load{was.instances + 1, was.requested.Plus(requests)}
+func (u *nodeUsage) add(node string, requests placement.Amount) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	was := u.on[node]
+	u.on[node] = load{was.instances + 1, was.requested.Plus(requests)}
 }
 
-func (o *nodeUsage) subtract(node string, requests placement.Amount) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	was := o.on[node]
+func (u *nodeUsage) subtract(node string, requests placement.Amount) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	was := u.on[node]
 	if was.instances == 1 {
-		delete(o.on, node)
+		delete(u.on, node)
 		return
 	}
-	o.on[node] = load{was.instances - 1, was.requested.Minus(requests)}
+	u.on[node] = load{was.instances - 1, was.requested.Minus(requests)}
 }
 
 // fillRequested sets each node's requests to those of its instances.
-func (o *nodeUsage) fillRequested(nodes []placement.Node) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (u *nodeUsage) fillRequested(nodes []placement.Node) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for i := range nodes {
-		nodes[i].Requested = o.on[nodes[i].Name].requested
+		nodes[i].Requested = u.on[nodes[i].Name].requested
 	}
 }
 
 // instances is the number of instances on each node that has some.
-func (o *nodeUsage) instances() map[string]int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	on := make(map[string]int, len(o.on))
-	for node, l := range o.on {
+func (u *nodeUsage) instances() map[string]int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	on := make(map[string]int, len(u.on))
+	for node, l := range u.on {
 		on[node] = l.instances
 	}
 	return on

@@ -29,35 +29,35 @@ type order struct {
 }
 
 // head is the ticket of a list that is handed out next, or nil.
-func (t *order) head(l *ticketList) *entry {
-	if t.newestFirst {
+func (o *order) head(l *ticketList) *entry {
+	if o.newestFirst {
 		return l.last
 	}
 	return l.first
 }
 
 // precedes reports whether a is handed out before b.
-func (t *order) precedes(a, b *entry) bool { return a.before(b) != t.newestFirst }
+func (o *order) precedes(a, b *entry) bool { return a.before(b) != o.newestFirst }
 
 // detectOverload sets the order after a ticket was handed out.
 func (b *backlog) detectOverload(handed *invocation.Ticket, now time.Time) {
-	t := &b.order
+	o := &b.order
 	switch {
-	case t.newestFirst:
+	case o.newestFirst:
 	case !pastHalf(handed, now):
-		t.pastHalfSince = time.Time{}
-	case t.pastHalfSince.IsZero():
-		t.pastHalfSince, t.handedOut = now, 0
+		o.pastHalfSince = time.Time{}
+	case o.pastHalfSince.IsZero():
+		o.pastHalfSince, o.handedOut = now, 0
 	default:
-		t.handedOut++
-		took := now.Sub(t.pastHalfSince)
+		o.handedOut++
+		took := now.Sub(o.pastHalfSince)
 		if took < overloadedAfter {
 			return
 		}
 		if newest := b.newest(); newest != nil {
-			t.newestFirst = overloaded(took, t.handedOut, b.waiting(), &newest.ticket, now)
+			o.newestFirst = overloaded(took, o.handedOut, b.waiting(), &newest.ticket, now)
 		}
-		t.pastHalfSince, t.handedOut = now, 0
+		o.pastHalfSince, o.handedOut = now, 0
 	}
 }
 

@@ -62,36 +62,36 @@ type totals struct {
 }
 
 // adjust adds an instance without credits and loans, with n = 1, or takes it away, with n = -1.
-func (c *totals) adjust(in *instance, n int) {
-	c.instances += n
+func (t *totals) adjust(in *instance, n int) {
+	t.instances += n
 	if in.ready {
-		c.addReady(in, n)
+		t.addReady(in, n)
 	}
-	c.out += n * len(in.out)
+	t.out += n * len(in.out)
 	if len(in.out) > 0 {
-		c.busy += n
+		t.busy += n
 	}
 	if in.awaitsCore {
-		c.awaiting += n
+		t.awaiting += n
 	}
 }
 
 // addReady adds an instance that has polled to the ready ones, with n = 1, or takes it away.
-func (c *totals) addReady(in *instance, n int) {
-	c.ready += n
-	c.places += n * in.capacity
+func (t *totals) addReady(in *instance, n int) {
+	t.ready += n
+	t.places += n * in.capacity
 	if in.nodeBusy {
-		c.onBusy += n
+		t.onBusy += n
 	}
 }
 
 // hasCalm reports whether an instance is on a calm node.
-func (c *totals) hasCalm() bool { return c.ready > c.onBusy }
+func (t *totals) hasCalm() bool { return t.ready > t.onBusy }
 
 // untracked is how many calls run that no ticket here and no loan accounts for: an earlier
 // scheduler handed them out, or their places were recalled. A ready instance polls for every
 // place in which it runs nothing and that it has not lent.
-func (c *totals) untracked() int { return c.places - c.credits - c.lent - c.out }
+func (t *totals) untracked() int { return t.places - t.credits - t.lent - t.out }
 
 // join adds an instance, and reports whether it is new.
 func (s *instances) join(cid invocation.CID, capacity int) bool {

@@ -51,9 +51,9 @@ func (q *Queue) RequestLeave(cid invocation.CID, idle time.Duration, policy Leav
 
 // staying is how many instances remain without this one. Those that have not polled yet do not
 // count, because they may never start to work.
-func (c *totals) staying(without *instance) int {
+func (t *totals) staying(without *instance) int {
 	if without != nil && without.ready && !without.draining {
-		return c.ready - 1
+		return t.ready - 1
 	}
-	return c.ready
+	return t.ready
 }

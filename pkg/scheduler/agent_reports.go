@@ -126,10 +126,10 @@ func (p *pullStream) recordReport(wire *agentwire.AgentReport) {
 	if wire == nil {
 		return
 	}
-	f := p.unit
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	u := p.unit
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if in, there := p.shell.deps.Instances.Lookup(p.key); there {
-		f.stats.reports.addReport(p.key.CID, reportOf(wire), in.Adopted)
+		u.stats.reports.addReport(p.key.CID, reportOf(wire), in.Adopted)
 	}
 }

@@ -83,8 +83,8 @@ func (p *agentStream) serveMessages(handle func(*agentwire.PullRequest) error, o
 
 func (p *agentStream) logClosed(why error) {
 	log := p.shell.deps.Log.With("cid", p.key.CID)
-	if f := p.shell.lookup(p.key.FunctionUID); f != nil { // otherwise it is a spare one, or the function is gone
-		log = log.With("function", f.readOutline().key.String())
+	if u := p.shell.lookup(p.key.FunctionUID); u != nil { // otherwise it is a spare one, or the function is gone
+		log = log.With("function", u.readOutline().key.String())
 	}
 	log.Info("closing the stream of an instance", "err", why)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // waitingTickets is how many tickets wait.
-func (f *unit) waitingTickets() int { return f.view(time.Now()).Waiting }
+func (u *unit) waitingTickets() int { return u.view(time.Now()).Waiting }
 
 // observed lets a function learn from an execution.
 func (s *Scheduler) observed(f *unit, execution time.Duration) {
@@ -76,6 +76,6 @@ func unwanted(n int, why autoscaler.Reason) *core.Decided {
 	return &core.Decided{Decision: autoscaler.Decision{Cancel: n, Why: why}}
 }
 
-func (f *unit) cancelled(s *Scheduler, id invocation.ID) {
-	s.shell.step(f, &core.CallCancelled{ID: id})
+func (u *unit) cancelled(s *Scheduler, id invocation.ID) {
+	s.shell.step(u, &core.CallCancelled{ID: id})
 }

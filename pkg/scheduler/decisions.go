@@ -20,35 +20,35 @@ func newDecisionLog() *decisionLog {
 }
 
 // addEntry adds a decision and its outcome.
-func (d *decisionLog) addEntry(s *ticker, c *evaluation) {
-	e := decisionlog.Entry{
-		At: s.shell.deps.Now(), Params: s.shell.params(), Snapshot: c.Snapshot, Decision: c.Decision,
+func (d *decisionLog) addEntry(t *ticker, e *evaluation) {
+	entry := decisionlog.Entry{
+		At: t.shell.deps.Now(), Params: t.shell.params(), Snapshot: e.Snapshot, Decision: e.Decision,
 		Outcome: decisionlog.Outcome{
-			Wanted:     c.Wanted(),
-			Cancelled:  len(c.cancelled),
-			Floor:      c.floor(),
-			Placed:     decisionlog.Place(s.shell.nodesOf(c.launched.Keys)),
-			NoRoom:     c.launched.NoRoom,
-			HeldBack:   s.heldBack(c),
-			MakingRoom: s.placer.planner.Reserved(c.unit.uid) > 0,
+			Wanted:     e.Wanted(),
+			Cancelled:  len(e.cancelled),
+			Floor:      e.floor(),
+			Placed:     decisionlog.Place(t.shell.nodesOf(e.launched.Keys)),
+			NoRoom:     e.launched.NoRoom,
+			HeldBack:   t.heldBack(e),
+			MakingRoom: t.placer.planner.Reserved(e.unit.uid) > 0,
 		},
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.log.Add(c.unit.uid, e)
+	d.log.Add(e.unit.uid, entry)
 }
 
 // floor says which setting asks for the minimum, if the function has fewer instances.
-func (c *evaluation) floor() decisionlog.Floor {
-	f := decisionlog.Floor{Instances: c.Bounds.Min}
+func (e *evaluation) floor() decisionlog.Floor {
+	f := decisionlog.Floor{Instances: e.Bounds.Min}
 	switch {
-	case c.Decision.Why == autoscaler.ReasonProof:
+	case e.Decision.Why == autoscaler.ReasonProof:
 		f.Of = decisionlog.FloorProof
-	case c.Decision.Why != autoscaler.ReasonMin:
+	case e.Decision.Why != autoscaler.ReasonMin:
 		return decisionlog.Floor{}
-	case c.Floor.Scheduled >= f.Instances:
+	case e.Floor.Scheduled >= f.Instances:
 		f.Of = decisionlog.FloorSchedule
-	case c.Floor.Awaited >= f.Instances:
+	case e.Floor.Awaited >= f.Instances:
 		f.Of = decisionlog.FloorAwaited
 	default:
 		f.Of = decisionlog.FloorSpec

@@ -59,16 +59,16 @@ func (e *eventRing) since(number uint64, notBefore time.Time) (news []*controlwi
 	return news, e.next
 }
 
-func (f *unit) recordEvent(what unitEvent, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stats.events.add(what, now)
+func (u *unit) recordEvent(what unitEvent, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stats.events.add(what, now)
 }
 
 // eventsSince returns the function's events after a number and not before a time, and the
 // number to ask with next.
-func (f *unit) eventsSince(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.stats.events.since(since, notBefore)
+func (u *unit) eventsSince(since uint64, notBefore time.Time) ([]*controlwire.Event, uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stats.events.since(since, notBefore)
 }

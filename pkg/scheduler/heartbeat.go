@@ -74,8 +74,8 @@ func (s *Scheduler) CapacityRequests(to string) []*controlwire.CapacityRequest {
 func (s *Scheduler) CapacityFreed(by string, room []*controlwire.CapacityFreed) {
 	made := make(map[capacity.Shape]capacity.Grant, min(len(room), capacity.MaxShortages))
 	for _, m := range room[:min(len(room), capacity.MaxShortages)] {
-		if f := s.shell.lookup(m.GetFunctionUid()); f != nil {
-			made[f.spec().shape] = capacity.Grant{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
+		if u := s.shell.lookup(m.GetFunctionUid()); u != nil {
+			made[u.spec().shape] = capacity.Grant{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
 		}
 	}
 	s.ticker.peerRoom.recordGrants(by, made, s.shell.deps.Now())

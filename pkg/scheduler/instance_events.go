@@ -18,25 +18,25 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	if s.pools.spareEnded(key, why) {
 		return
 	}
-	f := s.shell.lookup(key.FunctionUID)
-	if f == nil {
+	u := s.shell.lookup(key.FunctionUID)
+	if u == nil {
 		// The failure came after the function was removed.
 		s.shell.deps.Instances.Forget(key.FunctionUID)
 		return
 	}
-	s.shell.deps.Log.Warn("an instance did not start", "function", f.readOutline().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
-	s.shell.failStart(f, key, why)
-	f.dropInstance(key.CID)
+	s.shell.deps.Log.Warn("an instance did not start", "function", u.readOutline().key.String(), "cid", key.CID, "code", why.Code, "reason", why.Reason)
+	s.shell.failStart(u, key, why)
+	u.dropInstance(key.CID)
 	now := s.shell.deps.Now()
 	if !why.FromCluster() {
-		f.recordFailure(why, now)
-		f.recordEvent(unitEvent{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
+		u.recordFailure(why, now)
+		u.recordEvent(unitEvent{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
 	}
-	seen := s.shell.deps.Instances.Observe(f.uid)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stats.byReason.failures.add(why.Code, 1)
-	s.shell.stepLocked(f, core.StartFailed{
+	seen := s.shell.deps.Instances.Observe(u.uid)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stats.byReason.failures.add(why.Code, 1)
+	s.shell.stepLocked(u, core.StartFailed{
 		Blameless: why.FromCluster(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Transient(),
 		Refusal: cannotStart(why, seen.RetryAfter),
 	})
@@ -56,11 +56,11 @@ func (s *Scheduler) Owns(uid string) bool {
 	if _, unconfirmed := s.shell.deps.Ownership.Unconfirmed(); unconfirmed {
 		return false
 	}
-	f := s.shell.lookup(uid)
-	if f == nil {
+	u := s.shell.lookup(uid)
+	if u == nil {
 		return true // it was deleted, or is a warm pool
 	}
-	term := s.shell.slots.term(f.slot)
+	term := s.shell.slots.term(u.slot)
 	return term != notServed && term.Standby == ""
 }
 
@@ -69,27 +69,27 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if s.pools.spareEnded(key, why) {
 		return
 	}
-	f := s.shell.lookup(key.FunctionUID)
-	if f == nil {
+	u := s.shell.lookup(key.FunctionUID)
+	if u == nil {
 		return
 	}
 	s.sessions.notifyEnd(key, why)
-	f.dropInstance(key.CID)
-	log, level := s.shell.deps.Log.With("function", f.readOutline().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
+	u.dropInstance(key.CID)
+	log, level := s.shell.deps.Log.With("function", u.readOutline().key.String(), "cid", key.CID, "lost", lost), slog.LevelInfo
 	if lost {
 		log, level = log.With("code", why.Code), slog.LevelWarn
-		f.recordFailure(why, s.shell.deps.Now())
+		u.recordFailure(why, s.shell.deps.Now())
 		inEvent := why
 		inEvent.LogTail = lastLines(why.LogTail, eventLogBytes)
-		f.recordEvent(unitEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.shell.deps.Now())
+		u.recordEvent(unitEvent{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.shell.deps.Now())
 	}
 	log.Log(context.Background(), level, "an instance is gone", "reason", why.Reason)
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if lost {
-		f.stats.byReason.losses.add(why.Code, 1)
+		u.stats.byReason.losses.add(why.Code, 1)
 	}
-	s.shell.stepLocked(f, core.InstanceEnded{})
+	s.shell.stepLocked(u, core.InstanceEnded{})
 }
 
 // eventLogBytes is how many bytes of a log an Event quotes: the whole Event is at most 1 KiB,

@@ -151,8 +151,8 @@ func (t *reasonCounters) clone() reasonCounters {
 }
 
 // increment adds n to the counter of an event.
-func (f *unit) increment(e counter, n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stats.counters[e] += uint64(n)
+func (u *unit) increment(e counter, n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stats.counters[e] += uint64(n)
 }

@@ -73,22 +73,22 @@ const minReportedOn = 64
 type offers struct{ shell *shell }
 
 // Offer serves one gateway's tickets.
-func (s *offers) Offer(stream offerServer) error {
-	request, o, err := s.greet(stream)
+func (o *offers) Offer(stream offerServer) error {
+	request, from, err := o.greet(stream)
 	if err != nil {
 		return err
 	}
-	s.shell.gateways.register(o)
-	defer s.endReports(o)
-	defer s.shell.gateways.unregister(o)
+	o.shell.gateways.register(from)
+	defer o.endReports(from)
+	defer o.shell.gateways.unregister(from)
 	ctx, hangUp := context.WithCancel(stream.Context())
-	o.forwards = newForwards(s.shell, o)
-	defer o.forwards.waitEnded()
+	from.forwards = newForwards(o.shell, from)
+	defer from.forwards.waitEnded()
 	defer hangUp()
-	o.forwards.running.Go(func() { o.sendRefusals(ctx, stream) })
+	from.forwards.running.Go(func() { from.sendRefusals(ctx, stream) })
 	for {
-		s.process(o, request)
-		o.forwards.flush(ctx)
+		o.process(from, request)
+		from.forwards.flush(ctx)
 		if request, err = stream.Recv(); err != nil {
 			return nil
 		}
@@ -98,7 +98,7 @@ func (s *offers) Offer(stream offerServer) error {
 type offerServer = grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]
 
 // greet receives the first message, which is a gateway's or a scheduler's hello, and answers it.
-func (s *offers) greet(stream offerServer) (*controlwire.OfferRequest, *offerStream, error) {
+func (o *offers) greet(stream offerServer) (*controlwire.OfferRequest, *offerStream, error) {
 	first, err := stream.Recv()
 	if err != nil {
 		return nil, nil, err
@@ -106,7 +106,7 @@ func (s *offers) greet(stream offerServer) (*controlwire.OfferRequest, *offerStr
 	if first.GetGateway() == "" {
 		return nil, nil, status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
 	}
-	welcome, err := s.shell.answerHello(first.GetHello())
+	welcome, err := o.shell.answerHello(first.GetHello())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +115,7 @@ func (s *offers) greet(stream offerServer) (*controlwire.OfferRequest, *offerStr
 	}
 	return first, &offerStream{
 		gateway: first.GetGateway(), forwarded: first.GetForwarded(),
-		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.shell.metrics,
+		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: o.shell.metrics,
 	}, nil
 }
 
@@ -134,68 +134,68 @@ func (o *offerStream) sendRefusals(ctx context.Context, stream offerServer) {
 
 // process handles a message in the order in which the gateway wrote it. A call in a report does
 // not wait for a ticket that the message has, so reports come last.
-func (s *offers) process(o *offerStream, request *controlwire.OfferRequest) {
+func (o *offers) process(from *offerStream, request *controlwire.OfferRequest) {
 	cancellations := request.GetCancellations()
 	for n, t := range request.GetOffers() {
 		for len(cancellations) > 0 && cancellations[0].GetAfterOffers() <= uint32(n) {
-			s.cancel(o, cancellations[0])
+			o.cancel(from, cancellations[0])
 			cancellations = cancellations[1:]
 		}
-		s.offer(o, t)
+		o.offer(from, t)
 	}
 	for _, w := range cancellations {
-		s.cancel(o, w)
+		o.cancel(from, w)
 	}
 	for _, r := range request.GetReports() {
-		s.acceptReport(o, r)
+		o.acceptReport(from, r)
 	}
 }
 
 // offer puts one ticket into its function's queue, or refuses it.
-func (s *offers) offer(o *offerStream, wire *agentwire.Ticket) {
+func (o *offers) offer(from *offerStream, wire *agentwire.Ticket) {
 	id, err := invocation.IDFromBytes(wire.GetInvocationId())
 	if err != nil {
 		return
 	}
-	if addr := s.forwardTo(o, wire.GetFunctionUid()); addr != "" {
-		request := o.forwards.to(addr)
+	if addr := o.forwardTo(from, wire.GetFunctionUid()); addr != "" {
+		request := from.forwards.to(addr)
 		request.Offers = append(request.Offers, wire)
 		return
 	}
-	if refusal := s.accept(o, id, wire); refusal != nil {
-		o.refuse(id, *refusal)
+	if refusal := o.accept(from, id, wire); refusal != nil {
+		from.refuse(id, *refusal)
 	}
 }
 
 // accept passes a ticket to its function, or returns the refusal.
-func (s *offers) accept(o *offerStream, id invocation.ID, wire *agentwire.Ticket) *invocation.Refusal {
-	f := s.shell.lookup(wire.GetFunctionUid())
-	if f == nil {
+func (o *offers) accept(from *offerStream, id invocation.ID, wire *agentwire.Ticket) *invocation.Refusal {
+	u := o.shell.lookup(wire.GetFunctionUid())
+	if u == nil {
 		return &invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	blocked, term := s.blocked(f), s.shell.slots.term(f.slot)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, served := s.shell.syncOwnershipLocked(f, term); !served {
+	blocked, term := o.blocked(u), o.shell.slots.term(u.slot)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, served := o.shell.syncOwnershipLocked(u, term); !served {
 		return &core.NotOwner
 	}
-	now := s.shell.deps.Now()
-	e := &o.offered
-	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), Again: wire.GetAgain(), StartBlocked: blocked, Jitter: rand.Float64()}
-	if refused, is := core.AnswerOf[core.OfferRefused](s.shell.stepAt(f, now, e)); is {
-		f.stats.byReason.refusals.add(string(refused.Why.Reason), 1)
+	now := o.shell.deps.Now()
+	e := &from.offered
+	*e = core.Offered{Ticket: ticketOf(from, id, wire, now), Again: wire.GetAgain(), StartBlocked: blocked, Jitter: rand.Float64()}
+	if refused, is := core.AnswerOf[core.OfferRefused](o.shell.stepAt(u, now, e)); is {
+		u.stats.byReason.refusals.add(string(refused.Why.Reason), 1)
 		return refused.Why
 	}
-	if f.core.Waiting() > 0 {
-		f.rememberCall(id, wire)
+	if u.core.Waiting() > 0 {
+		u.rememberCall(id, wire)
 	}
 	return nil
 }
 
 // blocked returns why no instance of a function can start, or nil if one can or already
 // exists.
-func (s *offers) blocked(f *unit) *invocation.Refusal {
-	seen := s.shell.deps.Instances.Observe(f.uid)
+func (o *offers) blocked(u *unit) *invocation.Refusal {
+	seen := o.shell.deps.Instances.Observe(u.uid)
 	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || seen.Created+seen.Creating > 0 {
 		return nil
 	}
@@ -222,60 +222,60 @@ func clampAge(ns int64) time.Duration { return min(max(0, time.Duration(ns)), ma
 
 // forwardTo is the address to forward a function's messages to; empty if this scheduler
 // handles them.
-func (s *offers) forwardTo(o *offerStream, uid string) string {
+func (o *offers) forwardTo(from *offerStream, uid string) string {
 	slot := ownership.SlotOf(uid, 0)
-	if o.forwarded || s.shell.slots.term(slot) != notServed {
+	if from.forwarded || o.shell.slots.term(slot) != notServed {
 		return ""
 	}
-	return s.shell.slots.owner(slot).Addr
+	return o.shell.slots.owner(slot).Addr
 }
 
-func (s *offers) cancel(o *offerStream, w *controlwire.Cancellation) {
-	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
-		request := o.forwards.to(addr)
+func (o *offers) cancel(from *offerStream, w *controlwire.Cancellation) {
+	if addr := o.forwardTo(from, w.GetFunctionUid()); addr != "" {
+		request := from.forwards.to(addr)
 		request.Cancellations = append(request.Cancellations, &controlwire.Cancellation{
 			InvocationId: w.GetInvocationId(), FunctionUid: w.GetFunctionUid(), AfterOffers: uint32(len(request.GetOffers())),
 		})
 		return
 	}
-	if f := s.shell.lookup(w.GetFunctionUid()); f != nil {
+	if u := o.shell.lookup(w.GetFunctionUid()); u != nil {
 		if id, err := invocation.IDFromBytes(w.GetInvocationId()); err == nil {
-			o.cancelled.ID = id
-			s.shell.step(f, &o.cancelled)
+			from.cancelled.ID = id
+			o.shell.step(u, &from.cancelled)
 		}
 	}
 }
 
 // acceptReport passes what a gateway did with loans to the function's core, or to its owner.
-func (s *offers) acceptReport(o *offerStream, wire *controlwire.LoanReport) {
-	f := s.shell.lookup(wire.GetFunctionUid())
-	if f == nil {
+func (o *offers) acceptReport(from *offerStream, wire *controlwire.LoanReport) {
+	u := o.shell.lookup(wire.GetFunctionUid())
+	if u == nil {
 		return
 	}
-	before := o.reports.add(f.uid, func(uid string) bool { return s.shell.lookup(uid) != nil })
-	resumed := o.forwarded || before
-	if addr := s.forwardTo(o, f.uid); addr != "" {
-		request := o.forwards.to(addr)
+	before := from.reports.add(u.uid, func(uid string) bool { return o.shell.lookup(uid) != nil })
+	resumed := from.forwarded || before
+	if addr := o.forwardTo(from, u.uid); addr != "" {
+		request := from.forwards.to(addr)
 		request.Reports = append(request.Reports, wire)
 		return
 	}
-	o.reported = core.Reported{Gateway: o.gateway, Stream: o.number, Resumed: resumed, Report: core.LoanReport{
+	from.reported = core.Reported{Gateway: from.gateway, Stream: from.number, Resumed: resumed, Report: core.LoanReport{
 		Served: wire.GetServed(), Waiting: int(wire.GetWaiting()), Running: int(wire.GetRunning()), Lent: int(wire.GetLent()),
 		Executions: wire.GetExecutions(), ExecutionTime: time.Duration(wire.GetExecutedNs()),
 		CoreWaited: time.Duration(wire.GetCoreWaitedNs()),
 	}}
-	term := s.shell.slots.term(f.slot)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.shell.syncOwnershipLocked(f, term) // a report of the present term must not be lost
-	s.shell.stepLocked(f, &o.reported)
+	term := o.shell.slots.term(u.slot)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	o.shell.syncOwnershipLocked(u, term) // a report of the present term must not be lost
+	o.shell.stepLocked(u, &from.reported)
 }
 
 // endReports tells functions that the reports of a stream have ended.
-func (s *offers) endReports(o *offerStream) {
-	for uid := range o.reports.uids {
-		if f := s.shell.lookup(uid); f != nil {
-			s.shell.step(f, core.GatewayGone{Gateway: o.gateway, Stream: o.number})
+func (o *offers) endReports(from *offerStream) {
+	for uid := range from.reports.uids {
+		if u := o.shell.lookup(uid); u != nil {
+			o.shell.step(u, core.GatewayGone{Gateway: from.gateway, Stream: from.number})
 		}
 	}
 }

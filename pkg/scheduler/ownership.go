@@ -17,35 +17,35 @@ var notServed = core.Unserved
 
 // syncOwnership returns the term in which this scheduler serves the function's slot, if it
 // does. If that has changed, it first adopts or releases the function's instances.
-func (s *shell) syncOwnership(f *unit) (invocation.Term, bool) {
-	term := s.slots.term(f.slot)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return s.syncOwnershipLocked(f, term)
+func (s *shell) syncOwnership(u *unit) (invocation.Term, bool) {
+	term := s.slots.term(u.slot)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return s.syncOwnershipLocked(u, term)
 }
 
 // syncOwnershipLocked is syncOwnership for callers that hold the function's lock and have just
 // read the term. If the term differs, it reads the term again, because another goroutine may
 // have applied a later one.
-func (s *shell) syncOwnershipLocked(f *unit, term invocation.Term) (invocation.Term, bool) {
-	if term != f.core.Term() {
-		term = s.slots.term(f.slot)
+func (s *shell) syncOwnershipLocked(u *unit, term invocation.Term) (invocation.Term, bool) {
+	if term != u.core.Term() {
+		term = s.slots.term(u.slot)
 	}
-	if term != f.core.Term() {
+	if term != u.core.Term() {
 		e := core.OwnershipChanged{Term: term}
 		if term != core.Unserved {
-			e.Restored = s.restoreEstimates(f)
+			e.Restored = s.restoreEstimates(u)
 		}
-		s.stepLocked(f, e)
+		s.stepLocked(u, e)
 	}
 	return term, term != core.Unserved
 }
 
 // served reports whether this scheduler serves the function, as far as the core knows.
-func (f *unit) served() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.core.Term() != core.Unserved
+func (u *unit) served() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.core.Term() != core.Unserved
 }
 
 // slotTable says which slots this scheduler serves, and who serves the others.
@@ -93,8 +93,8 @@ func standbyName(id string) string {
 // Resync compares every function with the served slots. Run does so periodically; a caller
 // that has just handed off slots need not wait for that.
 func (s *Scheduler) Resync() {
-	for _, f := range s.shell.all() {
-		s.shell.syncOwnership(f)
+	for _, u := range s.shell.all() {
+		s.shell.syncOwnership(u)
 	}
 }
 
@@ -169,11 +169,11 @@ func (s *slotTable) owner(slot ownership.Slot) ownership.Owner {
 // A new revision begins with those of the others. They are bounded like an agent's reports,
 // and count as one observation.
 // The caller holds the function's lock.
-func (s *shell) restoreEstimates(f *unit) estimate.Means {
+func (s *shell) restoreEstimates(u *unit) estimate.Means {
 	if s.deps.Estimates == nil {
 		return estimate.Means{}
 	}
-	fn := f.specLocked().fn
+	fn := u.specLocked().fn
 	before := s.deps.Estimates.Restore(fn)
 	s.starts.observe(kindOf(fn), min(before.Start, fn.Spec.Template.StartupTimeout.Duration))
 	return before
@@ -181,16 +181,16 @@ func (s *shell) restoreEstimates(f *unit) estimate.Means {
 
 // Estimates returns the means of each unit whose slot this scheduler owns, for the next owner.
 // Units that it serves as a standby are left out.
-func (s *reporter) Estimates() []estimate.Unit {
+func (r *reporter) Estimates() []estimate.Unit {
 	var estimates []estimate.Unit
-	for _, f := range s.shell.all() {
-		if term, served := s.shell.syncOwnership(f); !served || term.Standby != "" {
+	for _, u := range r.shell.all() {
+		if term, served := r.shell.syncOwnership(u); !served || term.Standby != "" {
 			continue
 		}
-		if means := f.means().Round(10 * time.Microsecond); means != (estimate.Means{}) {
-			fn := f.fn()
+		if means := u.means().Round(10 * time.Microsecond); means != (estimate.Means{}) {
+			fn := u.fn()
 			estimates = append(estimates, estimate.Unit{
-				UID: f.uid, Function: fn.FunctionUID(), Revision: fn.Revision(), Execution: means.Execution, Start: means.Start,
+				UID: u.uid, Function: fn.FunctionUID(), Revision: fn.Revision(), Execution: means.Execution, Start: means.Start,
 			})
 		}
 	}

@@ -25,27 +25,27 @@ type startTrace struct {
 }
 
 // addPendingStarts records launches, and since when their instances were wanted.
-func (f *unit) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
+func (u *unit) addPendingStarts(keys []provisioner.Key, wanted time.Time) {
 	if len(keys) == 0 {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	waited := f.waitingSpans()
-	if f.stats.pendingStarts == nil {
-		f.stats.pendingStarts = make(pendingStarts)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	waited := u.waitingSpans()
+	if u.stats.pendingStarts == nil {
+		u.stats.pendingStarts = make(pendingStarts)
 	}
 	for _, key := range keys {
-		f.stats.pendingStarts[key.CID] = &startTrace{Moments: coldstart.Moments{Wanted: wanted}, waited: waited}
+		u.stats.pendingStarts[key.CID] = &startTrace{Moments: coldstart.Moments{Wanted: wanted}, waited: waited}
 	}
 }
 
 // recordHello records the first hello of an agent, with the agent's report of its own start.
 // The hello says when the function became ready only if it already was.
-func (f *unit) recordHello(cid invocation.CID, hello *agentwire.Hello, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.stats.pendingStarts[cid]
+func (u *unit) recordHello(cid invocation.CID, hello *agentwire.Hello, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	m := u.stats.pendingStarts[cid]
 	if m == nil || !m.Hello.IsZero() {
 		return
 	}
@@ -59,47 +59,47 @@ func (f *unit) recordHello(cid invocation.CID, hello *agentwire.Hello, now time.
 }
 
 // popStart removes and returns a start; nil if this scheduler did not launch the instance.
-func (f *unit) popStart(cid invocation.CID) *startTrace {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.stats.pendingStarts[cid]
-	if delete(f.stats.pendingStarts, cid); len(f.stats.pendingStarts) == 0 {
-		f.stats.pendingStarts = nil
+func (u *unit) popStart(cid invocation.CID) *startTrace {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	m := u.stats.pendingStarts[cid]
+	if delete(u.stats.pendingStarts, cid); len(u.stats.pendingStarts) == 0 {
+		u.stats.pendingStarts = nil
 	}
 	return m
 }
 
 // addPhases adds the phases of a start to the sums.
-func (f *unit) addPhases(phases coldstart.Durations) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.stats.startPhases == nil {
-		f.stats.startPhases = new(coldstart.Durations)
+func (u *unit) addPhases(phases coldstart.Durations) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.stats.startPhases == nil {
+		u.stats.startPhases = new(coldstart.Durations)
 	}
-	*f.stats.startPhases = f.stats.startPhases.Plus(phases)
+	*u.stats.startPhases = u.stats.startPhases.Plus(phases)
 }
 
 // dropInstance drops the data of an instance that has ended.
-func (f *unit) dropInstance(cid invocation.CID) {
-	f.popStart(cid)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stats.reports.removeInstance(cid)
+func (u *unit) dropInstance(cid invocation.CID) {
+	u.popStart(cid)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stats.reports.removeInstance(cid)
 }
 
 // wantedSince is since when the instances of this decision were wanted: the arrival of the
 // oldest waiting call, or now.
-func (c *evaluation) wantedSince(now time.Time) time.Time {
-	if c.Snapshot.Waiting() > 0 {
-		return now.Add(-c.Snapshot.OldestWait)
+func (e *evaluation) wantedSince(now time.Time) time.Time {
+	if e.Snapshot.Waiting() > 0 {
+		return now.Add(-e.Snapshot.OldestWait)
 	}
 	return now
 }
 
 // finishStart reports the start of an instance that asked for its first call at asked.
 func (s *shell) finishStart(p *pullStream, asked time.Time) {
-	f, key := p.unit, p.key
-	m := f.popStart(key.CID)
+	u, key := p.unit, p.key
+	m := u.popStart(key.CID)
 	if m == nil {
 		return
 	}
@@ -112,17 +112,17 @@ func (s *shell) finishStart(p *pullStream, asked time.Time) {
 	}
 	m.Served = s.deps.Now()
 	phases := m.Phases()
-	f.addPhases(phases)
+	u.addPhases(phases)
 	s.metrics.observeStart(phases)
-	s.recordStart(startRecord{key: key, fn: f.fn(), moments: m.Moments, waited: m.waited, served: f.firstCallSpan(p)})
+	s.recordStart(startRecord{key: key, fn: u.fn(), moments: m.Moments, waited: m.waited, served: u.firstCallSpan(p)})
 }
 
 // failStart reports a start that failed.
-func (s *shell) failStart(f *unit, key provisioner.Key, why provisioner.StartFailure) {
-	if m := f.popStart(key.CID); m != nil {
+func (s *shell) failStart(u *unit, key provisioner.Key, why provisioner.StartFailure) {
+	if m := u.popStart(key.CID); m != nil {
 		now := s.deps.Now()
 		s.recordStart(startRecord{
-			key: key, fn: f.fn(), moments: coldstart.Moments{Wanted: m.Wanted, Launched: m.Wanted, Served: now},
+			key: key, fn: u.fn(), moments: coldstart.Moments{Wanted: m.Wanted, Launched: m.Wanted, Served: now},
 			waited: m.waited, failure: why.Code,
 		})
 	}

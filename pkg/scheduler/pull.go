@@ -84,24 +84,24 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
 	}
 	key := keyOf(hello.GetFunctionUid(), invocation.CID(hello.GetCid()))
-	f := s.shell.lookup(key.FunctionUID)
-	if f == nil {
+	u := s.shell.lookup(key.FunctionUID)
+	if u == nil {
 		if s.shell.slots.term(ownership.SlotOf(key.FunctionUID, 0)) == notServed {
 			return nil, errMoved
 		}
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	term, served := s.shell.syncOwnership(f)
+	term, served := s.shell.syncOwnership(u)
 	if !served {
 		return nil, errMoved
 	}
-	instance, err := s.checkProof(f, key, hello.GetToken())
+	instance, err := s.checkProof(u, key, hello.GetToken())
 	if err != nil {
 		return nil, err
 	}
-	capacity := int(f.fn().Spec.Template.Concurrency)
+	capacity := int(u.fn().Spec.Template.Concurrency)
 	of, kept := s.shell.negotiate(hello)
-	p := &pullStream{unit: f, node: instance.Node}
+	p := &pullStream{unit: u, node: instance.Node}
 	// A ticket or a recall for each call it can hold, in each second, a welcome, a drain, an answer,
 	// its function's end, and one for each ping that may wait for one.
 	p.prepare(s.shell, key, of, end, 2*capacity+9)
@@ -113,19 +113,19 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 		s.shell.streams.unregister(&p.agentStream)
 		return nil, err
 	}
-	f.recordHello(key.CID, hello, s.shell.deps.Now())
-	s.shell.deps.Log.Info("an instance joined", "function", f.fn().Key().String(), "cid", key.CID)
+	u.recordHello(key.CID, hello, s.shell.deps.Now())
+	s.shell.deps.Log.Info("an instance joined", "function", u.fn().Key().String(), "cid", key.CID)
 	return p, nil
 }
 
 // checkProof verifies an agent's proof. At a takeover, the scheduler may not yet have seen an
 // instance that the previous owner launched just before.
-func (s *sessions) checkProof(f *unit, key provisioner.Key, proof string) (provisioner.Instance, error) {
+func (s *sessions) checkProof(u *unit, key provisioner.Key, proof string) (provisioner.Instance, error) {
 	instance, err := s.shell.deps.Instances.Check(key, proof)
 	if err != nil {
-		s.shell.deps.Instances.Adopt(f.fn())
+		s.shell.deps.Instances.Adopt(u.fn())
 		instance, err = s.shell.deps.Instances.Check(key, proof)
-		s.shell.releaseIfUnserved(f)
+		s.shell.releaseIfUnserved(u)
 	}
 	switch {
 	case errors.Is(err, provisioner.ErrUnknownInstance):
@@ -141,22 +141,22 @@ func (s *sessions) checkProof(f *unit, key provisioner.Key, proof string) (provi
 // join lets the instance join the queue. An instance that was drained while it had no stream,
 // or whose agent is unsupported, is asked to leave.
 func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core.Agent) error {
-	s, f := p.shell, p.unit
-	term := s.slots.term(f.slot)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.syncOwnershipLocked(f, term) // the slot may have gone meanwhile
-	before := f.streams[p.key.CID]
-	f.streams.replace(p.key.CID, p)
-	effects := s.stepLocked(f, core.Joined{
+	s, u := p.shell, p.unit
+	term := s.slots.term(u.slot)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.syncOwnershipLocked(u, term) // the slot may have gone meanwhile
+	before := u.streams[p.key.CID]
+	u.streams.replace(p.key.CID, p)
+	effects := s.stepLocked(u, core.Joined{
 		CID: p.key.CID, Capacity: capacity, Draining: instance.State == provisioner.Leaving, Agent: kept,
 	})
 	if refused, is := core.AnswerOf[core.JoinRefused](effects); is {
-		f.streams.replace(p.key.CID, before)
+		u.streams.replace(p.key.CID, before)
 		return joinError(refused.Why)
 	}
 	if _, let := core.AnswerOf[core.Terminate](effects); let {
-		s.terminate(instance, drainTime(f.unitSpec.fn))
+		s.terminate(instance, drainTime(u.unitSpec.fn))
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (p *pullStream) onMessage(msg *agentwire.PullRequest) error {
 }
 
 func (p *pullStream) pull(pull *agentwire.Pull) error {
-	s, f := p.shell, p.unit
+	s, u := p.shell, p.unit
 	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
 	p.hearOfNode(pull.GetNodeBusy())
@@ -204,9 +204,9 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	if w := pull.GetCoreWait(); w != nil && !w.GetByLoan() {
 		p.event.Awaits, _ = invocation.IDFromBytes(w.GetInvocationId())
 	}
-	refused, is := s.pulled(f, &p.event)
+	refused, is := s.pulled(u, &p.event)
 	if w := pull.GetCoreWait(); w != nil && !is {
-		f.recordCoreWait(decisionlog.CoreWait{At: asked, Instance: string(p.key.CID), Node: p.node, Waited: clampAge(w.GetWaitedNs()).Seconds()})
+		u.recordCoreWait(decisionlog.CoreWait{At: asked, Instance: string(p.key.CID), Node: p.node, Waited: clampAge(w.GetWaitedNs()).Seconds()})
 	}
 	p.event.Done, p.event.Loans = nil, nil // they may be as long as an agent likes
 	if is {
@@ -218,10 +218,10 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	return nil
 }
 
-func (f *unit) recordCoreWait(w decisionlog.CoreWait) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stats.coreWait = &w
+func (u *unit) recordCoreWait(w decisionlog.CoreWait) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stats.coreWait = &w
 }
 
 // hearOfNode notes what the agent says of its node.
@@ -233,35 +233,35 @@ func (p *pullStream) hearOfNode(busy bool) {
 }
 
 // pulled passes a pull to the function's core, and counts the executions that it reports.
-func (s *shell) pulled(f *unit, e *core.Pulled) (refused core.PullRefused, is bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (s *shell) pulled(u *unit, e *core.Pulled) (refused core.PullRefused, is bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for _, d := range e.Done { // their agent is not trusted
-		f.stats.observeExecutions(min(d.Execution, f.unitSpec.fn.Spec.Template.Timeout.Duration), 1)
+		u.stats.observeExecutions(min(d.Execution, u.unitSpec.fn.Spec.Template.Timeout.Duration), 1)
 	}
-	return core.AnswerOf[core.PullRefused](s.stepLocked(f, e))
+	return core.AnswerOf[core.PullRefused](s.stepLocked(u, e))
 }
 
 // firstPull records that the instance asks for work on this stream, and reports whether it
 // never did before.
 func (p *pullStream) firstPull() (first bool) {
 	p.pulled = true
-	s, f := p.shell, p.unit
+	s, u := p.shell, p.unit
 	took, first := s.deps.Instances.Pulled(p.key)
 	if !first {
 		return false
 	}
 	in, _ := s.deps.Instances.Lookup(p.key)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.starts.observe(kindOf(f.unitSpec.fn), min(took, f.unitSpec.fn.Spec.Template.StartupTimeout.Duration))
-	s.stepLocked(f, core.Started{Took: took})
-	f.stats.started = true
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.starts.observe(kindOf(u.unitSpec.fn), min(took, u.unitSpec.fn.Spec.Template.StartupTimeout.Duration))
+	s.stepLocked(u, core.Started{Took: took})
+	u.stats.started = true
 	if in.Adopted && in.Ran {
 		return true // it started when another scheduler served the function, which counted it
 	}
-	f.stats.counters[instanceStarted]++
-	s.deps.Log.Info("an instance is ready", "function", f.unitSpec.fn.Key().String(), "cid", p.key.CID, "took", took)
+	u.stats.counters[instanceStarted]++
+	s.deps.Log.Info("an instance is ready", "function", u.unitSpec.fn.Key().String(), "cid", p.key.CID, "took", took)
 	return true
 }
 
@@ -312,20 +312,20 @@ type leaveReply struct {
 
 // decideLeave asks the function whether the instance may leave, and applies the answer.
 func (p *pullStream) decideLeave(idle time.Duration) core.LeaveAnswered {
-	s, f := p.shell, p.unit
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	answer, _ := core.AnswerOf[core.LeaveAnswered](s.stepLocked(f, core.LeaveRequested{
-		CID: p.key.CID, Idle: idle, KindStart: s.kindStart(f),
+	s, u := p.shell, p.unit
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	answer, _ := core.AnswerOf[core.LeaveAnswered](s.stepLocked(u, core.LeaveRequested{
+		CID: p.key.CID, Idle: idle, KindStart: s.kindStart(u),
 	}))
 	if answer.Err != nil {
 		return answer
 	}
-	f.stats.counters[leaveRequested]++
+	u.stats.counters[leaveRequested]++
 	if answer.Granted {
-		f.streams.replace(p.key.CID, nil)
+		u.streams.replace(p.key.CID, nil)
 		if !answer.Drained {
-			f.stats.counters[instanceExpired]++
+			u.stats.counters[instanceExpired]++
 		}
 	}
 	return answer
@@ -361,13 +361,13 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 
 // leaveQueue leaves the queue, and reports whether the instance had been asked to leave.
 func (p *pullStream) leaveQueue(involuntary bool) (retired bool) {
-	f := p.unit
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	retired = f.core.Draining(p.key.CID)
-	p.shell.stepLocked(f, core.Left{CID: p.key.CID, Involuntary: involuntary})
-	if f.streams[p.key.CID] == p {
-		f.streams.replace(p.key.CID, nil)
+	u := p.unit
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	retired = u.core.Draining(p.key.CID)
+	p.shell.stepLocked(u, core.Left{CID: p.key.CID, Involuntary: involuntary})
+	if u.streams[p.key.CID] == p {
+		u.streams.replace(p.key.CID, nil)
 	}
 	return retired
 }

@@ -29,70 +29,70 @@ func newAuditor(sh *shell, t *ticker) *auditor {
 	return a
 }
 
-func (s *auditor) auditedLevels() []level {
+func (a *auditor) auditedLevels() []level {
 	return []level{
-		{"instance", s.shell.deps.Instances.Reconcile},
-		{"pod", func() int { return s.shell.deps.Instances.ReconcilePods(s.served(), s.adopt) }},
-		{"stream", s.repairStreams},
-		{"activity", s.repairActivity},
-		{"ticket", s.repairTickets},
+		{"instance", a.shell.deps.Instances.Reconcile},
+		{"pod", func() int { return a.shell.deps.Instances.ReconcilePods(a.served(), a.adopt) }},
+		{"stream", a.repairStreams},
+		{"activity", a.repairActivity},
+		{"ticket", a.repairTickets},
 	}
 }
 
 // served are the functions that this scheduler serves, and those of its warm pools.
-func (s *auditor) served() (list []provisioner.Served) {
-	for _, fn := range s.ticker.pools.spares.functions() {
+func (a *auditor) served() (list []provisioner.Served) {
+	for _, fn := range a.ticker.pools.spares.functions() {
 		list = append(list, provisioner.Served{UID: uidOf(fn), Namespace: fn.Namespace})
 	}
-	for _, f := range s.shell.all() {
-		if _, here := s.shell.syncOwnership(f); here {
-			list = append(list, provisioner.Served{UID: f.uid, Namespace: f.readOutline().key.Namespace})
+	for _, u := range a.shell.all() {
+		if _, here := a.shell.syncOwnership(u); here {
+			list = append(list, provisioner.Served{UID: u.uid, Namespace: u.readOutline().key.Namespace})
 		}
 	}
 	return list
 }
 
 // adopt adopts the instances of a function or a pool.
-func (s *auditor) adopt(uid string) {
-	if f := s.shell.lookup(uid); f != nil {
-		s.shell.deps.Instances.Adopt(f.fn())
-		s.shell.releaseIfUnserved(f)
+func (a *auditor) adopt(uid string) {
+	if u := a.shell.lookup(uid); u != nil {
+		a.shell.deps.Instances.Adopt(u.fn())
+		a.shell.releaseIfUnserved(u)
 		return
 	}
-	for _, fn := range s.ticker.pools.spares.functions() {
+	for _, fn := range a.ticker.pools.spares.functions() {
 		if uidOf(fn) == uid {
-			s.shell.deps.Instances.Adopt(fn)
+			a.shell.deps.Instances.Adopt(fn)
 		}
 	}
 }
 
 // reconcile checks every level once, unless the process was paused: events have yet to arrive
 // then.
-func (s *auditor) reconcile() {
-	now := s.shell.deps.Now()
-	s.ticker.noteRun(now)
-	if s.ticker.pauses.Holding(now) {
+func (a *auditor) reconcile() {
+	now := a.shell.deps.Now()
+	a.ticker.noteRun(now)
+	if a.ticker.pauses.Holding(now) {
 		return
 	}
-	s.ticker.placer.invalidateUsage()
-	s.restAll()
-	for _, l := range s.levels {
+	a.ticker.placer.invalidateUsage()
+	a.restAll()
+	for _, l := range a.levels {
 		if repaired := l.repair(); repaired > 0 {
-			s.shell.deps.Log.Warn("repaired state that missed an event", "kind", l.kind, "differences", repaired)
-			s.shell.metrics.repaired(l.kind, repaired)
+			a.shell.deps.Log.Warn("repaired state that missed an event", "kind", l.kind, "differences", repaired)
+			a.shell.metrics.repaired(l.kind, repaired)
 		}
 	}
 }
 
 // restAll lets functions rest whose last stream has ended.
-func (s *auditor) restAll() {
+func (a *auditor) restAll() {
 	streaming := make(map[string]bool)
-	for key := range s.shell.streams.keys() {
+	for key := range a.shell.streams.keys() {
 		streaming[key.FunctionUID] = true
 	}
-	for _, f := range s.shell.all() {
-		if !streaming[f.uid] {
-			f.forgetStreams()
+	for _, u := range a.shell.all() {
+		if !streaming[u.uid] {
+			u.forgetStreams()
 		}
 	}
 }
@@ -105,10 +105,10 @@ type levels struct {
 // repairStreams compares which agents the inventory records as connected with the open
 // streams. An instance that is wrongly recorded as connected would count as one that takes
 // calls, and the other way round.
-func (s *auditor) repairStreams() int {
+func (a *auditor) repairStreams() int {
 	recorded, observed := make(reconcile.Set[provisioner.Key]), make(reconcile.Set[provisioner.Key])
-	there := s.shell.streams.keys()
-	for key, connected := range s.shell.deps.Instances.Connected() {
+	there := a.shell.streams.keys()
+	for key, connected := range a.shell.deps.Instances.Connected() {
 		if connected {
 			recorded.Add(key)
 		}
@@ -116,12 +116,12 @@ func (s *auditor) repairStreams() int {
 			observed.Add(key)
 		}
 	}
-	standing := s.own.streams.Look(reconcile.Compare(recorded, observed))
+	standing := a.own.streams.Look(reconcile.Compare(recorded, observed))
 	for key := range standing.Gone {
-		s.shell.deps.Instances.Disconnect(key)
+		a.shell.deps.Instances.Disconnect(key)
 	}
 	for key := range standing.Unknown {
-		s.shell.deps.Instances.Connect(key)
+		a.shell.deps.Instances.Connect(key)
 	}
 	return len(standing.Gone) + len(standing.Unknown)
 }
@@ -139,21 +139,21 @@ func (s *streams) keys() reconcile.Set[provisioner.Key] {
 
 // repairActivity makes each function compare whether it is parked with whether it needs a
 // tick.
-func (s *auditor) repairActivity() int {
-	return s.audit(func(f *unit) core.Event { return core.ActivityAudited{Awake: s.shell.units.isActive(f)} })
+func (a *auditor) repairActivity() int {
+	return a.audit(func(u *unit) core.Event { return core.ActivityAudited{Awake: a.shell.units.isActive(u)} })
 }
 
 // repairTickets makes each function compare the gateways of its waiting tickets with those
 // that have a stream.
-func (s *auditor) repairTickets() int {
-	connected := core.GatewaysAudited{Connected: func(gateway string) bool { return s.shell.gateways.streamTo(gateway) != nil }}
-	return s.audit(func(*unit) core.Event { return connected })
+func (a *auditor) repairTickets() int {
+	connected := core.GatewaysAudited{Connected: func(gateway string) bool { return a.shell.gateways.streamTo(gateway) != nil }}
+	return a.audit(func(*unit) core.Event { return connected })
 }
 
 // audit feeds each function an event and returns how many differences were repaired.
-func (s *auditor) audit(event func(*unit) core.Event) (repaired int) {
-	for _, f := range s.shell.all() {
-		if m, is := stepFor[core.Repaired](s.shell, f, event(f)); is {
+func (a *auditor) audit(event func(*unit) core.Event) (repaired int) {
+	for _, u := range a.shell.all() {
+		if m, is := stepFor[core.Repaired](a.shell, u, event(u)); is {
 			repaired += m.N
 		}
 	}

@@ -49,30 +49,30 @@ func shapeOf(fn *v1alpha1.Function, of Requests) capacity.Shape {
 }
 
 // shape is the unit's shape. The planner tracks its nodes from then on.
-func (p *placer) shape(u *unitSpec) capacity.Shape {
-	if !p.planner.Observed(u.shape.Where) {
-		candidates := p.shell.deps.Instances.Candidates(u.fn)
+func (p *placer) shape(spec *unitSpec) capacity.Shape {
+	if !p.planner.Observed(spec.shape.Where) {
+		candidates := p.shell.deps.Instances.Candidates(spec.fn)
 		if p.shell.busyNodes.some() {
 			candidates.Mark(p.shell.busyNodes.has)
 		}
-		p.planner.Observe(u.shape.Where, candidates)
+		p.planner.Observe(spec.shape.Where, candidates)
 	}
-	return u.shape
+	return spec.shape
 }
 
 // room is how many more instances of a unit fit on the nodes.
-func (p *placer) room(u *unitSpec) int { return p.planner.Room(p.shape(u)) }
+func (p *placer) room(spec *unitSpec) int { return p.planner.Room(p.shape(spec)) }
 
 // nodesBusy reports whether all nodes with room for the unit are busy.
-func (p *placer) nodesBusy(u *unitSpec) bool {
-	return p.shell.busyNodes.some() && p.planner.Busy(p.shape(u))
+func (p *placer) nodesBusy(spec *unitSpec) bool {
+	return p.shell.busyNodes.some() && p.planner.Busy(p.shape(spec))
 }
 
 // launch launches up to n instances on nodes with room, reserved room first. If room limits
 // their number, the result says why. The UID is empty for a pool.
-func (p *placer) launch(uid string, u *unitSpec, term invocation.Term, n int) (launched provisioner.LaunchResult) {
-	of := p.shape(u)
-	launched.Keys = p.shell.deps.Instances.LaunchOn(u.fn, term, n, func() (string, bool) {
+func (p *placer) launch(uid string, spec *unitSpec, term invocation.Term, n int) (launched provisioner.LaunchResult) {
+	of := p.shape(spec)
+	launched.Keys = p.shell.deps.Instances.LaunchOn(spec.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
 		if !ok {
 			launched.NoRoom = p.planner.Explain(of)
@@ -90,7 +90,7 @@ func (p *placer) beginTick(now time.Time) {
 		}
 	}
 	for _, uid := range p.planner.Reserving() {
-		if f := p.shell.units.lookup(uid); f == nil || !f.served() {
+		if u := p.shell.units.lookup(uid); u == nil || !u.served() {
 			p.planner.Trim(uid, 0)
 		}
 	}
@@ -101,19 +101,19 @@ func (p *placer) beginTick(now time.Time) {
 // schedulers. Calls that wait for a first instance keep waiting while room may become free.
 // They are refused once nothing has changed for a while on the nodes in question and no other
 // scheduler makes room.
-func (p *placer) handleShortage(c *evaluation) {
-	f, now := c.unit, p.shell.deps.Now()
-	if p.shell.deps.Runtimes != nil && p.planner.CouldHold(p.shape(c.unitSpec)) {
+func (p *placer) handleShortage(e *evaluation) {
+	u, now := e.unit, p.shell.deps.Now()
+	if p.shell.deps.Runtimes != nil && p.planner.CouldHold(p.shape(e.unitSpec)) {
 		p.blockRefill(now)
 	}
-	if reserved := p.planner.Reserved(f.uid); reserved > 0 && reserved >= c.missing() {
+	if reserved := p.planner.Reserved(u.uid); reserved > 0 && reserved >= e.missing() {
 		return
 	}
 	p.gather(now)
-	w := c.want()
-	unplaceable := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
+	w := e.want()
+	unplaceable := p.planner.MakeRoom(w, now, p.evictorFor(e.fn))
 	if unplaceable && !p.peers.mayGrant(w.Shape, now) {
-		p.shell.step(f, core.NoRoomFound{Refusal: noCapacity(c.launched.NoRoom, p.shell.config.NoRoomPatience)})
+		p.shell.step(u, core.NoRoomFound{Refusal: noCapacity(e.launched.NoRoom, p.shell.config.NoRoomPatience)})
 	}
 }
 
@@ -132,11 +132,11 @@ func (p *placer) lend(now time.Time) {
 			made[a.Peer] = make(map[string]capacity.Grant)
 		}
 		made[a.Peer][a.UID] = capacity.Grant{Exhausted: true}
-		f := p.shell.units.lookup(a.UID)
-		if f == nil {
+		u := p.shell.units.lookup(a.UID)
+		if u == nil {
 			continue
 		}
-		if a.Shape = p.shape(f.spec()); p.planner.CouldHold(a.Shape) {
+		if a.Shape = p.shape(u.spec()); p.planner.CouldHold(a.Shape) {
 			shapes[a.UID] = a.Shape
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
 			loans[loan] = max(loans[loan], a.Instances)
@@ -167,17 +167,17 @@ func (p *placer) evict(e capacity.Evict, reason string) bool {
 		p.shell.deps.Log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
 		return true
 	}
-	f := p.shell.units.lookup(e.FunctionUID)
-	if f == nil {
+	u := p.shell.units.lookup(e.FunctionUID)
+	if u == nil {
 		return false
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, let := core.AnswerOf[core.Terminate](p.shell.stepLocked(f, core.EvictRequested{
-		CID: e.CID, IdleFor: e.For, KindStart: p.shell.starts.mean(f.kind), Reason: reason,
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, let := core.AnswerOf[core.Terminate](p.shell.stepLocked(u, core.EvictRequested{
+		CID: e.CID, IdleFor: e.For, KindStart: p.shell.starts.mean(u.kind), Reason: reason,
 	}))
 	if let {
-		p.shell.deps.Log.Info("evicted an idle instance", "function", f.key.String(), "cid", e.CID, "reason", reason, "idle", e.For)
+		p.shell.deps.Log.Info("evicted an idle instance", "function", u.key.String(), "cid", e.CID, "reason", reason, "idle", e.For)
 	}
 	return let
 }
@@ -193,8 +193,8 @@ func (p *placer) gather(now time.Time) {
 // handInUsage passes the usage of all functions in the dirty set to the planner.
 func (p *placer) handInUsage(now time.Time) {
 	changed := p.planner.Due(now)
-	for _, f := range p.shell.dirty.takeAll() {
-		changed = append(changed, f.uid)
+	for _, u := range p.shell.dirty.takeAll() {
+		changed = append(changed, u.uid)
 	}
 	changed = p.shell.deps.Instances.Changed(changed)
 	usages := make(map[string]capacity.Usage, len(changed))
@@ -217,34 +217,34 @@ func (p *placer) invalidateUsage() {
 }
 
 // usage is the use of room by the instances of one function or pool.
-func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u capacity.Usage) {
+func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (usage capacity.Usage) {
 	created := 0
 	_, pool := warmpool.PoolOf(uid)
 	for _, in := range list {
 		if in.State != provisioner.Created {
-			u.Moving = append(u.Moving, in.Node)
+			usage.Moving = append(usage.Moving, in.Node)
 		}
 		switch {
 		case in.State == provisioner.Leaving:
 		case pool:
-			u.Idle = append(u.Idle, capacity.Idle{Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Spare: true, Since: in.Launched})
+			usage.Idle = append(usage.Idle, capacity.Idle{Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Spare: true, Since: in.Launched})
 		default:
 			created++
 		}
 	}
-	if f := p.shell.units.lookup(uid); f != nil && created > 0 {
-		p.usageOf(&u, f, list, created, now)
+	if u := p.shell.units.lookup(uid); u != nil && created > 0 {
+		p.usageOf(&usage, u, list, created, now)
 	}
-	return u
+	return usage
 }
 
 // usageOf adds the room of a function's working and starting instances.
-func (p *placer) usageOf(u *capacity.Usage, f *unit, list []provisioner.Placed, created int, now time.Time) {
-	of := f.spec()
-	u.Namespace = of.fn.Namespace
-	u.MilliCPU = max(1, of.shape.Requests.MilliCPU) * int64(created)
-	idle, until := p.idleOf(f, now)
-	u.Until = until
+func (p *placer) usageOf(usage *capacity.Usage, u *unit, list []provisioner.Placed, created int, now time.Time) {
+	of := u.spec()
+	usage.Namespace = of.fn.Namespace
+	usage.MilliCPU = max(1, of.shape.Requests.MilliCPU) * int64(created)
+	idle, until := p.idleOf(u, now)
+	usage.Until = until
 	if len(idle) == 0 {
 		return
 	}
@@ -256,18 +256,18 @@ func (p *placer) usageOf(u *capacity.Usage, f *unit, list []provisioner.Placed, 
 	}
 	for _, i := range idle {
 		if in, works := working[string(i.CID)]; works {
-			u.Idle = append(u.Idle, capacity.Idle{
-				Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Namespace: u.Namespace, Since: i.Since,
+			usage.Idle = append(usage.Idle, capacity.Idle{
+				Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Namespace: usage.Namespace, Since: i.Since,
 			})
 		}
 	}
 }
 
 // idleOf returns the evictable instances of a function, and until when the answer holds.
-func (p *placer) idleOf(f *unit, now time.Time) (idle []queue.IdleInstance, until time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.core.Evictable(now, p.shell.starts.mean(f.kind))
+func (p *placer) idleOf(u *unit, now time.Time) (idle []queue.IdleInstance, until time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.core.Evictable(now, p.shell.starts.mean(u.kind))
 }
 
 // dirtySet holds, once each, the functions whose usage has changed since the planner last read
@@ -283,24 +283,24 @@ func (d *dirtySet) takeAll() []*unit {
 	taken := d.list
 	d.list = nil
 	d.mu.Unlock()
-	for _, f := range taken {
-		f.mu.Lock()
-		f.dirty = false
-		f.mu.Unlock()
+	for _, u := range taken {
+		u.mu.Lock()
+		u.dirty = false
+		u.mu.Unlock()
 	}
 	return taken
 }
 
 // markDirty records that the usage of a function has changed. The caller holds the function's
 // lock.
-func (s *shell) markDirty(f *unit) {
-	if f.dirty {
+func (s *shell) markDirty(u *unit) {
+	if u.dirty {
 		return
 	}
-	f.dirty = true
+	u.dirty = true
 	s.dirty.mu.Lock()
 	defer s.dirty.mu.Unlock()
-	s.dirty.list = append(s.dirty.list, f)
+	s.dirty.list = append(s.dirty.list, u)
 }
 
 // busyNodes are the nodes that have more threads that want to run than cores, by what instances

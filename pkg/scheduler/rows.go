@@ -32,16 +32,16 @@ type row struct {
 
 // rows reads the units that are served here, in the order of the labels of their series. No
 // two have the same labels: one duplicate series would make the whole scrape fail.
-func (s *reporter) rows() []row {
-	now, all := s.shell.deps.Now(), s.shell.all()
+func (r *reporter) rows() []row {
+	now, all := r.shell.deps.Now(), r.shell.all()
 	list := make([]row, 0, len(all))
-	for _, f := range all {
-		if s.shell.slots.term(f.slot) == notServed {
+	for _, u := range all {
+		if r.shell.slots.term(u.slot) == notServed {
 			continue
 		}
-		r := row{counts: s.shell.deps.Instances.Observe(f.uid).Counts, metricsSnapshot: f.metricsSnapshot(now)}
-		r.planValid = r.plan.valid(now)
-		list = append(list, r)
+		line := row{counts: r.shell.deps.Instances.Observe(u.uid).Counts, metricsSnapshot: u.metricsSnapshot(now)}
+		line.planValid = line.plan.valid(now)
+		list = append(list, line)
 	}
 	slices.SortFunc(list, compareRows)
 	return slices.CompactFunc(list, func(a, b row) bool { return compareRows(a, b) == 0 })
@@ -254,16 +254,16 @@ func (t lastPlan) valid(now time.Time) bool {
 }
 
 // metricsSnapshot reads the values of a function's metrics.
-func (f *unit) metricsSnapshot(now time.Time) metricsSnapshot {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (u *unit) metricsSnapshot(now time.Time) metricsSnapshot {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	r := metricsSnapshot{
-		key: f.key, revision: f.revision, countedSince: f.countedSince, view: f.core.View(now), means: f.core.Means(),
-		counters: f.stats.counters, reasonCounters: f.stats.byReason.clone(), plan: f.stats.plan, agents: f.stats.reports.sum(),
-		executions: f.stats.executions.Clone(),
+		key: u.key, revision: u.revision, countedSince: u.countedSince, view: u.core.View(now), means: u.core.Means(),
+		counters: u.stats.counters, reasonCounters: u.stats.byReason.clone(), plan: u.stats.plan, agents: u.stats.reports.sum(),
+		executions: u.stats.executions.Clone(),
 	}
-	if f.stats.startPhases != nil {
-		spent := *f.stats.startPhases
+	if u.stats.startPhases != nil {
+		spent := *u.stats.startPhases
 		r.phases = &spent
 	}
 	return r

@@ -105,8 +105,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-rerouted:
 			s.Resync()
 			s.countSlots()
-		case f := <-s.shell.triggers:
-			s.ticker.runNow(f)
+		case u := <-s.shell.triggers:
+			s.ticker.runNow(u)
 		case e := <-s.changes:
 			s.functionChanged(e)
 		case err := <-watched:
@@ -131,11 +131,11 @@ func (s *Scheduler) watch(ctx context.Context) error {
 const reasonStopping = "the scheduler is shutting down"
 
 func (s *Scheduler) close() {
-	for _, f := range s.shell.all() {
-		if _, served := s.shell.syncOwnership(f); !served {
+	for _, u := range s.shell.all() {
+		if _, served := s.shell.syncOwnership(u); !served {
 			continue
 		}
-		s.shell.step(f, core.Closed{Reason: reasonStopping, Refusal: invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: reasonStopping}})
+		s.shell.step(u, core.Closed{Reason: reasonStopping, Refusal: invocation.Refusal{Reason: invocation.RefusedNotOwner, Detail: reasonStopping}})
 	}
 }
 

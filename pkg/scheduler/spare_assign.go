@@ -13,65 +13,65 @@ import (
 // poolOf returns the UID of the pool that a function takes instances from, with its
 // ClusterRuntime. A function whose last instance did not start takes none: its code would
 // waste them.
-func (s *warmPools) poolOf(f *unit, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
-	if s.shell.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
+func (w *warmPools) poolOf(u *unit, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
+	if w.shell.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
 	}
-	rt, known := s.shell.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
+	rt, known := w.shell.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
 	if !known {
 		return "", nil, false
 	}
-	pool, _ := warmpool.Choose(fn, rt, s.shell.deps.Runtimes.NamespaceLabels(fn.Namespace))
+	pool, _ := warmpool.Choose(fn, rt, w.shell.deps.Runtimes.NamespaceLabels(fn.Namespace))
 	if pool == nil {
 		return "", nil, false
 	}
-	if s.shell.deps.Instances.Observe(f.uid).Failing {
+	if w.shell.deps.Instances.Observe(u.uid).Failing {
 		return "", nil, false
 	}
-	return warmpool.Pool{Scheduler: s.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
+	return warmpool.Pool{Scheduler: w.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
 }
 
 // assignSpares assigns up to n spare instances to a function and returns the keys under which
 // they count from now on.
-func (s *warmPools) assignSpares(c *evaluation, n int) []provisioner.Key {
-	uid, rt, ok := s.poolOf(c.unit, c.fn)
+func (w *warmPools) assignSpares(e *evaluation, n int) []provisioner.Key {
+	uid, rt, ok := w.poolOf(e.unit, e.fn)
 	if !ok {
 		return nil
 	}
 	var keys []provisioner.Key
 	for len(keys) < n {
-		p := s.spares.pick(uid, s.shell.busyNodes.has)
+		p := w.spares.pick(uid, w.shell.busyNodes.has)
 		if p == nil {
 			break
 		}
-		key, ok := s.shell.deps.Instances.Assign(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
-			s.onAssigned(c.unit, c.fn, rt, p, key, taken)
+		key, ok := w.shell.deps.Instances.Assign(e.fn, e.term, p.key, func(key provisioner.Key, taken bool) {
+			w.onAssigned(e.unit, e.fn, rt, p, key, taken)
 		})
 		if !ok {
 			// It has ended, which its stream will show, or it cannot be assigned now.
-			s.spares.putBack(p)
+			w.spares.putBack(p)
 			break
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) > 0 {
-		s.spares.markUnsettled(uid)
-		s.shell.deps.Log.Info("assigned spare instances", "function", c.fn.Key().String(), "assigned", len(keys))
+		w.spares.markUnsettled(uid)
+		w.shell.deps.Log.Info("assigned spare instances", "function", e.fn.Key().String(), "assigned", len(keys))
 	}
 	return keys
 }
 
 // onAssigned receives whether a spare instance became the function's.
-func (s *warmPools) onAssigned(f *unit, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
+func (w *warmPools) onAssigned(u *unit, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
 	if taken {
-		f.increment(spareAssigned, 1)
+		u.increment(spareAssigned, 1)
 		p.assign(assignment(fn, rt, key.CID))
 		return
 	}
-	f.dropInstance(key.CID)
-	s.shell.deps.Log.Warn("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
+	u.dropInstance(key.CID)
+	w.shell.deps.Log.Warn("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
 	p.close(errNotAssigned)
-	s.shell.step(f, core.AssignFailed{CID: key.CID})
+	w.shell.step(u, core.AssignFailed{CID: key.CID})
 }
 
 // assignment is the message that makes a spare instance an instance of a function.
@@ -97,19 +97,19 @@ func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invocati
 }
 
 // spareRoom is how many spare instances a function could get now.
-func (s *warmPools) spareRoom(f *unit, fn *v1alpha1.Function) int {
-	if uid, _, ok := s.poolOf(f, fn); ok {
-		return s.spares.available(uid)
+func (w *warmPools) spareRoom(u *unit, fn *v1alpha1.Function) int {
+	if uid, _, ok := w.poolOf(u, fn); ok {
+		return w.spares.available(uid)
 	}
 	return 0
 }
 
 // nodesBusy reports whether an instance that a function gets now comes to a busy node: all with room
 // are, and so are those of the spare instances that it could get.
-func (s *warmPools) nodesBusy(f *unit, u *unitSpec) bool {
-	if !s.placer.nodesBusy(u) {
+func (w *warmPools) nodesBusy(u *unit, spec *unitSpec) bool {
+	if !w.placer.nodesBusy(spec) {
 		return false
 	}
-	uid, _, ok := s.poolOf(f, u.fn)
-	return !ok || !s.spares.onCalmNode(uid, s.shell.busyNodes.has)
+	uid, _, ok := w.poolOf(u, spec.fn)
+	return !ok || !w.spares.onCalmNode(uid, w.shell.busyNodes.has)
 }

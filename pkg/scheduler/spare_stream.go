@@ -67,11 +67,11 @@ func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 		s.pools.spares.addReady(p)
 		return nil
 	}
-	f := s.shell.lookup(in.FunctionUID)
-	if f == nil || in.State != provisioner.Creating {
+	u := s.shell.lookup(in.FunctionUID)
+	if u == nil || in.State != provisioner.Creating {
 		return errNotAssigned
 	}
-	fn := f.fn()
+	fn := u.fn()
 	rt, known := s.shell.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
 	if !known || warmpool.Fits(fn, rt) != "" {
 		return errNotAssigned

@@ -88,17 +88,17 @@ func newSpares() *spares {
 
 // maintainPools brings the pools to their sizes. It follows the launches of functions, so that
 // these get the launch rate and the room first.
-func (s *warmPools) maintainPools() {
-	if s.shell.deps.Runtimes == nil {
+func (w *warmPools) maintainPools() {
+	if w.shell.deps.Runtimes == nil {
 		return
 	}
-	now := s.shell.deps.Now()
-	if now.Sub(s.spares.planned) >= computeSharesEvery {
-		s.spares.planned = now
-		s.computeShares()
+	now := w.shell.deps.Now()
+	if now.Sub(w.spares.planned) >= computeSharesEvery {
+		w.spares.planned = now
+		w.computeShares()
 	}
-	for _, p := range s.spares.unsettled() {
-		s.maintainPool(p)
+	for _, p := range w.spares.unsettled() {
+		w.maintainPool(p)
 	}
 }
 
@@ -111,57 +111,57 @@ func (s *spares) nextEpoch(now time.Time) uint64 {
 }
 
 // computeShares computes the pools and the scheduler's part of each.
-func (s *warmPools) computeShares() {
+func (w *warmPools) computeShares() {
 	pooled, generations := make(map[string]*v1alpha1.ClusterRuntime), make(map[string]int64)
-	for _, rt := range s.shell.deps.Runtimes.List() {
+	for _, rt := range w.shell.deps.Runtimes.List() {
 		if len(rt.Spec.WarmPools) > 0 {
 			pooled[rt.Name], generations[rt.Name] = rt, rt.Generation
 		}
 	}
 	targets := make(map[string]*warmPool)
-	term := invocation.Term{Epoch: s.spares.nextEpoch(s.shell.deps.Now()), Standby: s.shell.slots.standby}
+	term := invocation.Term{Epoch: w.spares.nextEpoch(w.shell.deps.Now()), Standby: w.shell.slots.standby}
 	if len(pooled) > 0 {
-		for name, owned := range s.eligible(pooled) {
+		for name, owned := range w.eligible(pooled) {
 			rt := pooled[name.Runtime]
-			if target := warmpool.Share(int(rt.Spec.Pool(name.Name).Size), owned, s.shell.config.ID); target > 0 {
+			if target := warmpool.Share(int(rt.Spec.Pool(name.Name).Size), owned, w.shell.config.ID); target > 0 {
 				fn := warmpool.PoolFunction(name, rt)
 				targets[name.UID()] = &warmPool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
 			}
 		}
 	}
-	for _, p := range s.spares.updateShares(targets, generations) {
+	for _, p := range w.spares.updateShares(targets, generations) {
 		// An earlier scheduler process of the same id may have left instances.
-		s.shell.deps.Instances.Adopt(p.fn)
+		w.shell.deps.Instances.Adopt(p.fn)
 	}
 }
 
 // eligible counts, for each pool, the functions that could use it by the scheduler that owns
 // them.
-func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[warmpool.Pool]map[string]int {
+func (w *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[warmpool.Pool]map[string]int {
 	var slots *ownership.Map
-	if s.shell.deps.Router != nil {
-		slots = s.shell.deps.Router.Map()
+	if w.shell.deps.Router != nil {
+		slots = w.shell.deps.Router.Map()
 	}
 	counts := make(map[warmpool.Pool]map[string]int)
-	for _, f := range s.shell.all() {
-		rt := pooled[f.readOutline().kind]
+	for _, u := range w.shell.all() {
+		rt := pooled[u.readOutline().kind]
 		if rt == nil {
 			continue
 		}
-		fn := f.keepOpen()
-		pool, _ := warmpool.Choose(fn, rt, s.shell.deps.Runtimes.NamespaceLabels(fn.Namespace))
+		fn := u.keepOpen()
+		pool, _ := warmpool.Choose(fn, rt, w.shell.deps.Runtimes.NamespaceLabels(fn.Namespace))
 		if pool == nil {
 			continue
 		}
-		owner := s.shell.config.ID
+		owner := w.shell.config.ID
 		if slots != nil {
-			of, known := slots.Owner(f.slot)
+			of, known := slots.Owner(u.slot)
 			if !known {
 				continue
 			}
 			owner = of.ID
 		}
-		name := warmpool.Pool{Scheduler: s.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}
+		name := warmpool.Pool{Scheduler: w.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}
 		if counts[name] == nil {
 			counts[name] = make(map[string]int)
 		}
@@ -211,21 +211,21 @@ func (s *spares) unsettled() []warmPool {
 }
 
 // maintainPool brings one pool closer to its size.
-func (s *warmPools) maintainPool(p warmPool) {
-	uid, now := p.UID(), s.shell.deps.Now()
+func (w *warmPools) maintainPool(p warmPool) {
+	uid, now := p.UID(), w.shell.deps.Now()
 	// 1. Observe.
-	seen := s.survey(p, now)
+	seen := w.survey(p, now)
 	// 2. Decide.
 	d := warmpool.Decide(seen.Snapshot)
 	// 3. Launch or remove instances.
-	noRoom, more := s.resize(p, seen, d, now)
+	noRoom, more := w.resize(p, seen, d, now)
 	// 4. Forget the pool, or look at it again when something has changed.
 	if len(seen.present) == 0 && p.target == 0 {
-		s.spares.removePool(uid)
-		s.shell.deps.Instances.Forget(uid)
+		w.spares.removePool(uid)
+		w.shell.deps.Instances.Forget(uid)
 		return
 	}
-	s.spares.record(uid, noRoom, !more)
+	w.spares.record(uid, noRoom, !more)
 }
 
 // poolSurvey is what is observed of a pool, with its instances.
@@ -234,13 +234,13 @@ type poolSurvey struct {
 	present, outdated []provisioner.Instance
 }
 
-func (s *warmPools) survey(p warmPool, now time.Time) (seen poolSurvey) {
+func (w *warmPools) survey(p warmPool, now time.Time) (seen poolSurvey) {
 	uid := p.UID()
 	seen.Snapshot = warmpool.Snapshot{
-		Target: p.target, NodesFull: s.spares.refillBlocked(now), LaunchBudget: s.budget.LeftNow(now),
-		Failing: s.shell.deps.Instances.Observe(uid).Failing,
+		Target: p.target, NodesFull: w.spares.refillBlocked(now), LaunchBudget: w.budget.LeftNow(now),
+		Failing: w.shell.deps.Instances.Observe(uid).Failing,
 	}
-	for _, in := range s.shell.deps.Instances.Instances(uid) {
+	for _, in := range w.shell.deps.Instances.Instances(uid) {
 		switch in.State {
 		case provisioner.Leaving:
 			continue
@@ -260,14 +260,14 @@ func (s *warmPools) survey(p warmPool, now time.Time) (seen poolSurvey) {
 
 // resize carries out a decision. noRoom says that nodes have no room for an instance, and more that the
 // next tick may do more.
-func (s *warmPools) resize(p warmPool, seen poolSurvey, d warmpool.Decision, now time.Time) (noRoom, more bool) {
-	log := s.shell.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
+func (w *warmPools) resize(p warmPool, seen poolSurvey, d warmpool.Decision, now time.Time) (noRoom, more bool) {
+	log := w.shell.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "target", p.target,
 		"ready", seen.Ready, "starting", seen.Starting, "reason", string(d.Why))
 	noRoom, more = d.Why == warmpool.ReasonNodesFull, d.More
 	switch {
 	case d.Create > 0:
-		launched := s.placer.launch("", s.shell.opener.unitSpecOf(nil, p.fn), p.term, d.Create)
-		s.budget.Spend(now, len(launched.Keys))
+		launched := w.placer.launch("", w.shell.opener.unitSpecOf(nil, p.fn), p.term, d.Create)
+		w.budget.Spend(now, len(launched.Keys))
 		noRoom = launched.NoRoom != ""
 		// Neither lack of room nor a back-off is over in the next tick.
 		more = more && len(launched.Keys) == d.Create
@@ -278,11 +278,11 @@ func (s *warmPools) resize(p warmPool, seen poolSurvey, d warmpool.Decision, now
 		log.Log(context.Background(), level, "launched spare instances", "launched", len(launched.Keys), "noRoom", launched.NoRoom)
 	case d.Replace > 0:
 		log.Info("replacing spare instances", "removed", d.Replace)
-		s.removeSpares(seen.outdated[:d.Replace])
+		w.removeSpares(seen.outdated[:d.Replace])
 	case d.Remove > 0:
 		log.Info("removing spare instances", "removed", d.Remove)
 		slices.SortFunc(seen.present, leastReady)
-		s.removeSpares(seen.present[:d.Remove])
+		w.removeSpares(seen.present[:d.Remove])
 	}
 	return noRoom, more
 }
@@ -330,9 +330,9 @@ func (s *spares) blockRefill(until time.Time) {
 	s.refillBlockedUntil = until
 }
 
-func (s *warmPools) removeSpares(list []provisioner.Instance) {
+func (w *warmPools) removeSpares(list []provisioner.Instance) {
 	for _, in := range list {
-		s.spares.stop(s.shell.deps.Instances, in.Key)
+		w.spares.stop(w.shell.deps.Instances, in.Key)
 	}
 }
 
@@ -344,26 +344,26 @@ func (s *spares) stop(instances Ender, key provisioner.Key) {
 
 // spareEnded records that a spare instance has ended or failed to start, and reports whether
 // the instance was a spare one.
-func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
+func (w *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
 	p, ofPool := warmpool.PoolOf(key.FunctionUID)
 	if !ofPool {
 		return false
 	}
-	s.shell.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "cid", key.CID, "reason", why.Reason)
-	s.spares.withhold(key)
-	s.spares.markUnsettled(key.FunctionUID)
+	w.shell.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "pool", p.Name, "cid", key.CID, "reason", why.Reason)
+	w.spares.withhold(key)
+	w.spares.markUnsettled(key.FunctionUID)
 	return true
 }
 
 // RemoveSpares ends all spare instances and lets no more be created: no scheduler could assign
 // them once this one is gone.
-func (s *warmPools) RemoveSpares() {
-	s.spares.mu.Lock()
-	s.spares.closed = true
-	uids := slices.Sorted(maps.Keys(s.spares.byUID))
-	s.spares.mu.Unlock()
+func (w *warmPools) RemoveSpares() {
+	w.spares.mu.Lock()
+	w.spares.closed = true
+	uids := slices.Sorted(maps.Keys(w.spares.byUID))
+	w.spares.mu.Unlock()
 	for _, uid := range uids {
-		s.removeSpares(s.shell.deps.Instances.Instances(uid))
+		w.removeSpares(w.shell.deps.Instances.Instances(uid))
 	}
 }
 
@@ -391,8 +391,8 @@ func (s *spares) shares() (list []poolShare, generations map[string]int64) {
 // poolFacts reports the scheduler's warm pools, summed over namespaces; nil until they are
 // known. A ClusterRuntime without a part is listed too, so that the controller knows that its
 // pools were evaluated.
-func (s *warmPools) poolFacts() *controlwire.WarmPools {
-	shares, generations := s.spares.shares()
+func (w *warmPools) poolFacts() *controlwire.WarmPools {
+	shares, generations := w.spares.shares()
 	if generations == nil {
 		return nil
 	}
@@ -405,7 +405,7 @@ func (s *warmPools) poolFacts() *controlwire.WarmPools {
 	slices.SortFunc(all.Runtimes, func(a, b *controlwire.RuntimeFacts) int { return cmp.Compare(a.Name, b.Name) })
 	for _, of := range shares {
 		if rt := told[of.Runtime]; rt != nil {
-			s.addTo(rt, of)
+			w.addTo(rt, of)
 		}
 	}
 	return all
@@ -413,7 +413,7 @@ func (s *warmPools) poolFacts() *controlwire.WarmPools {
 
 // addTo adds the part of a namespace to a ClusterRuntime's facts. If spare instances fail to
 // start in several namespaces, the first one is reported.
-func (s *warmPools) addTo(rt *controlwire.RuntimeFacts, of poolShare) {
+func (w *warmPools) addTo(rt *controlwire.RuntimeFacts, of poolShare) {
 	last := len(rt.Pools) - 1
 	if last < 0 || rt.Pools[last].Name != of.Name {
 		rt.Pools = append(rt.Pools, &controlwire.PoolFacts{Name: of.Name})
@@ -421,7 +421,7 @@ func (s *warmPools) addTo(rt *controlwire.RuntimeFacts, of poolShare) {
 	}
 	p := rt.Pools[last]
 	p.Desired, p.Ready, p.NoCapacity = p.Desired+uint32(of.desired), p.Ready+uint32(of.ready), p.NoCapacity || of.noRoom
-	if seen := s.shell.deps.Instances.Observe(of.UID()); seen.Failing && p.Problem == "" {
+	if seen := w.shell.deps.Instances.Observe(of.UID()); seen.Failing && p.Problem == "" {
 		p.Problem, p.Detail = seen.Why.Code, "in namespace "+of.Namespace+": "+invocation.Excerpt(seen.Why.String())
 	}
 }

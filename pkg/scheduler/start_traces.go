@@ -37,14 +37,14 @@ type waitingCall struct {
 
 // rememberCall remembers a waiting call if it is recorded. It replaces calls that no longer
 // wait; if all still do, the first ones are enough. The caller holds the function's lock.
-func (f *unit) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
+func (u *unit) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
 	span := tracing.FromWire(wire.GetTrace())
 	if !span.IsValid() {
 		return
 	}
-	calls := &f.stats.waitingCalls
+	calls := &u.stats.waitingCalls
 	if len(*calls) >= maxWaitingCalls {
-		f.waitingSpans()
+		u.waitingSpans()
 	}
 	known := slices.ContainsFunc(*calls, func(c waitingCall) bool { return c.id == id })
 	if !known && len(*calls) < maxWaitingCalls {
@@ -54,9 +54,9 @@ func (f *unit) rememberCall(id invocation.ID, wire *agentwire.Ticket) {
 
 // waitingSpans returns the spans of the recorded calls that wait, and drops the others. The
 // caller holds the function's lock.
-func (f *unit) waitingSpans() (spans []trace.SpanContext) {
-	f.stats.waitingCalls = slices.DeleteFunc(f.stats.waitingCalls, func(c waitingCall) bool { return !f.core.IsWaiting(c.id) })
-	for _, c := range f.stats.waitingCalls {
+func (u *unit) waitingSpans() (spans []trace.SpanContext) {
+	u.stats.waitingCalls = slices.DeleteFunc(u.stats.waitingCalls, func(c waitingCall) bool { return !u.core.IsWaiting(c.id) })
+	for _, c := range u.stats.waitingCalls {
 		spans = append(spans, c.span)
 	}
 	return spans
@@ -64,10 +64,10 @@ func (f *unit) waitingSpans() (spans []trace.SpanContext) {
 
 // firstCallSpan is the span of the first call that an instance received; not valid if it
 // received none, or if the call is not recorded.
-func (f *unit) firstCallSpan(p *pullStream) (span trace.SpanContext) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.stats.waitingCalls {
+func (u *unit) firstCallSpan(p *pullStream) (span trace.SpanContext) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range u.stats.waitingCalls {
 		if p.first != nil && c.id == *p.first {
 			return c.span
 		}

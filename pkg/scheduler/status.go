@@ -24,17 +24,17 @@ type reporter struct {
 // primary is the unit that represents a function where one answer is wanted: of the units that
 // are served here, or else of all, the one with the most waiting and running calls, then the
 // most instances, then the newest. It is nil if the function has no unit.
-func (s *reporter) primary(units []*unit) (first *unit) {
+func (r *reporter) primary(units []*unit) (first *unit) {
 	type weight struct{ served, calls, instances int }
 	var most weight
-	for _, f := range units {
-		seen, view := s.shell.deps.Instances.Observe(f.uid), f.view(s.shell.deps.Now())
+	for _, u := range units {
+		seen, view := r.shell.deps.Instances.Observe(u.uid), u.view(r.shell.deps.Now())
 		w := weight{calls: view.Waiting + view.Busy, instances: seen.Created + seen.Creating}
-		if s.shell.slots.term(f.slot) != notServed {
+		if r.shell.slots.term(u.slot) != notServed {
 			w.served = 1
 		}
 		if first == nil || cmp.Or(cmp.Compare(w.served, most.served), cmp.Compare(w.calls, most.calls), cmp.Compare(w.instances, most.instances)) >= 0 {
-			first, most = f, w
+			first, most = u, w
 		}
 	}
 	return first
@@ -42,18 +42,18 @@ func (s *reporter) primary(units []*unit) (first *unit) {
 
 // Status is what the scheduler observes of a function, or of a single unit. The instances are
 // those of all its units; the condition is that of the primary unit.
-func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
-	units := s.shell.units.unitsOf(uidOf(fn))
-	first := s.primary(units)
+func (r *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+	units := r.shell.units.unitsOf(uidOf(fn))
+	first := r.primary(units)
 	if first == nil {
 		return v1alpha1.FunctionStatus{}
 	}
 	status := v1alpha1.FunctionStatus{
 		ObservedGeneration: first.readOutline().generation,
-		Conditions:         []metav1.Condition{s.ready(first, s.shell.deps.Instances.Observe(first.uid))},
+		Conditions:         []metav1.Condition{r.ready(first, r.shell.deps.Instances.Observe(first.uid))},
 	}
-	for _, f := range units {
-		seen := s.shell.deps.Instances.Observe(f.uid)
+	for _, u := range units {
+		seen := r.shell.deps.Instances.Observe(u.uid)
 		status.Instances.Ready += int32(seen.Created)
 		status.Instances.Desired += int32(seen.Created + seen.Creating)
 	}
@@ -61,14 +61,14 @@ func (s *reporter) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 }
 
 // load is the load of the units that are served here; the means are those of the primary one.
-func (s *reporter) load(units []*unit, primary *unit) *decisionlog.Load {
+func (r *reporter) load(units []*unit, primary *unit) *decisionlog.Load {
 	means := primary.means().Round(10 * time.Microsecond)
 	load := &decisionlog.Load{MeanExecution: means.Execution.Seconds(), MeanStart: means.Start.Seconds()}
-	for _, f := range units {
-		if _, served := s.shell.syncOwnership(f); !served {
+	for _, u := range units {
+		if _, served := r.shell.syncOwnership(u); !served {
 			continue
 		}
-		seen, view := s.shell.deps.Instances.Observe(f.uid), f.view(s.shell.deps.Now())
+		seen, view := r.shell.deps.Instances.Observe(u.uid), u.view(r.shell.deps.Now())
 		load.Creating += seen.Creating
 		load.Busy += min(view.Busy, seen.Created)
 		load.Idle += max(0, seen.Created-view.Busy)
@@ -79,8 +79,8 @@ func (s *reporter) load(units []*unit, primary *unit) *decisionlog.Load {
 
 // ready is the Ready condition. It describes the version of the function that the scheduler
 // has applied, which may be older than the requested one.
-func (s *reporter) ready(f *unit, seen provisioner.Observation) metav1.Condition {
-	generation, since, started := f.state()
+func (r *reporter) ready(u *unit, seen provisioner.Observation) metav1.Condition {
+	generation, since, started := u.state()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
 		Status:             metav1.ConditionTrue,
@@ -109,20 +109,20 @@ func brokenBy(seen provisioner.Observation) (why provisioner.StartFailure, broke
 
 // state returns the generation of the unit, when this scheduler learned of it, and whether
 // an instance of it has started.
-func (f *unit) state() (generation int64, since time.Time, started bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.generation, f.stats.since, f.stats.started
+func (u *unit) state() (generation int64, since time.Time, started bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.generation, u.stats.since, u.stats.started
 }
 
 // Known returns the facts about a unit's instances for a rollout that is decided in the same
 // process. Other processes get them from Watch.
-func (s *reporter) Known(unit *v1alpha1.Function) rollout.Observation {
-	f := s.shell.lookup(uidOf(unit))
-	if f == nil {
+func (r *reporter) Known(unit *v1alpha1.Function) rollout.Observation {
+	u := r.shell.lookup(uidOf(unit))
+	if u == nil {
 		return rollout.Observation{}
 	}
-	n := s.facts(f)
+	n := r.facts(u)
 	known := rollout.Observation{
 		Observed: true, Generation: n.generation, Started: n.started, Ready: int64(n.created),
 		NoRoom: n.noRoom, Unconfirmed: n.unconfirmed,
@@ -136,43 +136,43 @@ func (s *reporter) Known(unit *v1alpha1.Function) rollout.Observation {
 // Report returns the last decisions on a function; false if no function has that name. Of
 // several revisions it reports the primary one. The load covers all revisions that are served
 // here.
-func (s *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
-	entry, known := s.shell.deps.Catalog.Get(key)
+func (r *reporter) Report(key invocation.FunctionKey) (decisionlog.Report, bool) {
+	entry, known := r.shell.deps.Catalog.Get(key)
 	if !known {
 		return decisionlog.Report{}, false
 	}
-	units := s.shell.units.unitsOf(entry.UID())
-	f := s.primary(units)
-	if f == nil {
+	units := r.shell.units.unitsOf(entry.UID())
+	u := r.primary(units)
+	if u == nil {
 		// The function is too new: Run has not seen it yet, or it has no revision yet.
-		return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Scheduler: s.shell.config.ID, Decisions: []decisionlog.ReportEntry{}}, true
+		return decisionlog.Report{Namespace: key.Namespace, Name: key.Name, Scheduler: r.shell.config.ID, Decisions: []decisionlog.ReportEntry{}}, true
 	}
-	a := s.report(f, decisionlog.DefaultBounds().PerFunction)
+	a := r.report(u, decisionlog.DefaultBounds().PerFunction)
 	if len(units) > 1 {
 		a.Revisions = len(units)
 	}
 	if a.Served {
-		a.LastFailure, a.LastCoreWait, a.Load = f.lastFailure(), f.lastCoreWait(), s.load(units, f)
+		a.LastFailure, a.LastCoreWait, a.Load = u.lastFailure(), u.lastCoreWait(), r.load(units, u)
 	}
 	return a, true
 }
 
 // report returns the last n decisions on a unit.
-func (s *reporter) report(f *unit, n int) decisionlog.Report {
-	fn := f.fn()
-	a := decisionlog.Report{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.shell.config.ID, Decisions: []decisionlog.ReportEntry{}}
-	if _, served := s.shell.syncOwnership(f); !served {
-		a.Owner = s.shell.slots.owner(f.slot).ID
+func (r *reporter) report(u *unit, n int) decisionlog.Report {
+	fn := u.fn()
+	a := decisionlog.Report{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: r.shell.config.ID, Decisions: []decisionlog.ReportEntry{}}
+	if _, served := r.shell.syncOwnership(u); !served {
+		a.Owner = r.shell.slots.owner(u.slot).ID
 		return a
 	}
-	seen := s.shell.deps.Instances.Observe(f.uid)
-	a.Decider = s.shell.algorithm(fn)
-	a.Served, a.ServedSince = true, f.servedSince()
-	a.Calls, a.Instances = f.view(s.shell.deps.Now()).Arrived, seen.Created
+	seen := r.shell.deps.Instances.Observe(u.uid)
+	a.Decider = r.shell.algorithm(fn)
+	a.Served, a.ServedSince = true, u.servedSince()
+	a.Calls, a.Instances = u.view(r.shell.deps.Now()).Arrived, seen.Created
 	if seen.Failing {
 		a.Problem = seen.Why.Code
 	}
-	a.Decisions = decisionlog.ReportEntries(s.decisions.last(f.uid, n))
+	a.Decisions = decisionlog.ReportEntries(r.decisions.last(u.uid, n))
 	return a
 }
 
@@ -186,14 +186,14 @@ const (
 // most 1,000; every function with calls or starting instances has one. It is the last one of that
 // minute that changed the number of instances, or else the last one. It lists functions that
 // cannot run for as long as they cannot. Each revision has its own entry.
-func (s *reporter) Latest() decisionlog.LatestReport {
-	since := s.shell.deps.Now().Add(-latestAge)
-	uids, more := s.decisions.recent(since, latestFunctions)
-	latest := decisionlog.LatestReport{Scheduler: s.shell.config.ID, Functions: []decisionlog.Report{}, Broken: s.broken(latestFunctions), More: more}
+func (r *reporter) Latest() decisionlog.LatestReport {
+	since := r.shell.deps.Now().Add(-latestAge)
+	uids, more := r.decisions.recent(since, latestFunctions)
+	latest := decisionlog.LatestReport{Scheduler: r.shell.config.ID, Functions: []decisionlog.Report{}, Broken: r.broken(latestFunctions), More: more}
 	for _, uid := range uids {
-		if f := s.shell.lookup(uid); f != nil {
-			a := s.report(f, 0)
-			if e, known := s.decisions.notable(uid, since); a.Served && known {
+		if u := r.shell.lookup(uid); u != nil {
+			a := r.report(u, 0)
+			if e, known := r.decisions.notable(uid, since); a.Served && known {
 				a.Decisions = decisionlog.ReportEntries([]decisionlog.Entry{e})
 				latest.Functions = append(latest.Functions, a)
 			}
@@ -203,15 +203,15 @@ func (s *reporter) Latest() decisionlog.LatestReport {
 }
 
 // broken returns at most n functions that cannot run.
-func (s *reporter) broken(n int) []decisionlog.Broken {
+func (r *reporter) broken(n int) []decisionlog.Broken {
 	var all []decisionlog.Broken
-	for _, f := range s.shell.all() {
-		seen := s.shell.deps.Instances.Observe(f.uid)
+	for _, u := range r.shell.all() {
+		seen := r.shell.deps.Instances.Observe(u.uid)
 		if !seen.Failing || seen.Created > 0 {
 			continue
 		}
-		if _, served := s.shell.syncOwnership(f); served {
-			of := f.readOutline()
+		if _, served := r.shell.syncOwnership(u); served {
+			of := u.readOutline()
 			all = append(all, decisionlog.Broken{Namespace: of.key.Namespace, Name: of.key.Name, Revision: of.revision, Reason: seen.Why.Code})
 		}
 	}
@@ -222,10 +222,10 @@ func (s *reporter) broken(n int) []decisionlog.Broken {
 }
 
 // servedSince is when this scheduler took the slot over; zero if it does not serve it.
-func (f *unit) servedSince() time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.core.ServedSince().UTC()
+func (u *unit) servedSince() time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.core.ServedSince().UTC()
 }
 
 // Totals counts what was launched for a function since the scheduler started.
@@ -236,12 +236,12 @@ type Totals struct {
 }
 
 // Totals returns the totals of a unit, or the sums over all existing units of a function.
-func (s *reporter) Totals(uid string) (t Totals) {
-	for _, f := range s.shell.units.unitsOf(uid) {
-		f.mu.Lock()
-		t.Launched += int(f.stats.counters[instanceLaunched])
-		t.Peak += f.stats.peak
-		f.mu.Unlock()
+func (r *reporter) Totals(uid string) (t Totals) {
+	for _, u := range r.shell.units.unitsOf(uid) {
+		u.mu.Lock()
+		t.Launched += int(u.stats.counters[instanceLaunched])
+		t.Peak += u.stats.peak
+		u.mu.Unlock()
 	}
 	return t
 }

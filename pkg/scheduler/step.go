@@ -69,16 +69,16 @@ func newTimers() *timers {
 }
 
 // set replaces a function's timer; the zero time removes it.
-func (t *timers) set(f *unit, at time.Time) {
-	one := t.byUnit[f]
+func (t *timers) set(u *unit, at time.Time) {
+	one := t.byUnit[u]
 	switch {
 	case at.IsZero() && one == nil:
 		return
 	case one == nil:
-		one = &timerqueue.Timer[*unit]{Owner: f}
-		t.byUnit[f] = one
+		one = &timerqueue.Timer[*unit]{Owner: u}
+		t.byUnit[u] = one
 	case at.IsZero():
-		delete(t.byUnit, f)
+		delete(t.byUnit, u)
 	}
 	t.queue.Set(one, at)
 }
@@ -86,93 +86,93 @@ func (t *timers) set(f *unit, at time.Time) {
 // due returns the functions whose timers have expired, and removes these.
 func (t *timers) due(now time.Time) []*unit {
 	due := t.queue.Due(now)
-	for _, f := range due {
-		delete(t.byUnit, f)
+	for _, u := range due {
+		delete(t.byUnit, u)
 	}
 	return due
 }
 
 // step feeds an event to a function's core and carries out the effects.
-func (s *shell) step(f *unit, e core.Event) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.stepLocked(f, e)
+func (s *shell) step(u *unit, e core.Event) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.stepLocked(u, e)
 }
 
 // stepFor is step for an event that a T answers.
-func stepFor[T core.Effect](s *shell, f *unit, e core.Event) (answer T, is bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return core.AnswerOf[T](s.stepLocked(f, e))
+func stepFor[T core.Effect](s *shell, u *unit, e core.Event) (answer T, is bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return core.AnswerOf[T](s.stepLocked(u, e))
 }
 
 // stepLocked is step for callers that hold the function's lock. Its result is valid until they
 // release it.
-func (s *shell) stepLocked(f *unit, e core.Event) []core.Effect {
-	return s.stepAt(f, s.deps.Now(), e)
+func (s *shell) stepLocked(u *unit, e core.Event) []core.Effect {
+	return s.stepAt(u, s.deps.Now(), e)
 }
 
 // stepAt is stepLocked for callers that have read the clock under the lock: a core's time must
 // not go back.
-func (s *shell) stepAt(f *unit, now time.Time, e core.Event) []core.Effect {
-	before := f.core.Demand()
-	effects := f.core.Step(now, e)
+func (s *shell) stepAt(u *unit, now time.Time, e core.Event) []core.Effect {
+	before := u.core.Demand()
+	effects := u.core.Step(now, e)
 	for _, effect := range effects {
-		s.execute(f, now, effect)
+		s.execute(u, now, effect)
 	}
-	if core.ChangesUsage(e, effects, before, f.core.Demand()) {
-		s.markDirty(f)
+	if core.ChangesUsage(e, effects, before, u.core.Demand()) {
+		s.markDirty(u)
 	}
-	f.settle()
+	u.settle()
 	return effects
 }
 
 // execute carries out an effect of a function's core. It calls nothing that takes a function's
 // lock or blocks.
-func (s *shell) execute(f *unit, now time.Time, e core.Effect) {
+func (s *shell) execute(u *unit, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
 		if e.Rebound {
-			f.stats.counters[ticketRebound]++
+			u.stats.counters[ticketRebound]++
 		}
-		f.streams[e.CID].deliver(e, now)
+		u.streams[e.CID].deliver(e, now)
 	case core.Recall:
-		f.stats.counters[placeRecalled] += uint64(e.Calls)
-		f.streams[e.CID].recall(e)
+		u.stats.counters[placeRecalled] += uint64(e.Calls)
+		u.streams[e.CID].recall(e)
 	case *core.RanByLoan:
-		f.stats.observeExecutions(e.Mean, e.Calls)
+		u.stats.observeExecutions(e.Mean, e.Calls)
 	case core.Refuse:
-		s.refuseTickets(f, e)
+		s.refuseTickets(u, e)
 	case core.Drain:
-		f.streams[e.CID].drain(e)
+		u.streams[e.CID].drain(e)
 	case core.Redirect:
-		f.streams[e.CID].redirect()
-		f.streams.replace(e.CID, nil)
+		u.streams[e.CID].redirect()
+		u.streams.replace(e.CID, nil)
 	case core.Adopt:
-		s.deps.Instances.Adopt(f.specLocked().fn)
+		s.deps.Instances.Adopt(u.specLocked().fn)
 	case core.Release:
-		s.deps.Instances.Release(f.uid)
-		f.stats.pendingStarts = nil
-		f.stats.reports.dropInstances()
+		s.deps.Instances.Release(u.uid)
+		u.stats.pendingStarts = nil
+		u.stats.reports.dropInstances()
 		// They are of this term, and would be told in the next one.
-		f.stats.failure, f.stats.coreWait, f.stats.noRoom = nil, nil, ""
+		u.stats.failure, u.stats.coreWait, u.stats.noRoom = nil, nil, ""
 	case core.Connect:
-		s.deps.Instances.Connect(keyOf(f.uid, e.CID))
+		s.deps.Instances.Connect(keyOf(u.uid, e.CID))
 	case core.Terminate:
-		s.onTerminate(f, e)
+		s.onTerminate(u, e)
 	case core.Wake:
-		s.units.activate(f)
+		s.units.activate(u)
 	case core.Park:
-		s.timers.set(f, e.Until)
-		s.units.park(f)
+		s.timers.set(u, e.Until)
+		s.units.park(u)
 	case core.RunNow:
-		s.trigger(f, e.Always)
+		s.trigger(u, e.Always)
 	}
 }
 
 // refuseTickets refuses tickets at their gateways.
-func (s *shell) refuseTickets(f *unit, e core.Refuse) {
-	f.stats.byReason.refusals.add(string(e.Why.Reason), len(e.Tickets))
+func (s *shell) refuseTickets(u *unit, e core.Refuse) {
+	u.stats.byReason.refusals.add(string(e.Why.Reason), len(e.Tickets))
 	for _, t := range e.Tickets {
 		if o := s.gateways.streamTo(t.Gateway); o != nil {
 			o.refuse(t.ID, e.Why)
@@ -183,37 +183,37 @@ func (s *shell) refuseTickets(f *unit, e core.Refuse) {
 }
 
 // onTerminate terminates an instance that was drained because it was idle, or for its agent.
-func (s *shell) onTerminate(f *unit, e core.Terminate) {
+func (s *shell) onTerminate(u *unit, e core.Terminate) {
 	switch e.Why {
 	case core.BecauseEvicted:
-		f.stats.counters[instanceEvicted]++
+		u.stats.counters[instanceEvicted]++
 	case core.BecauseNoCall, core.BecauseTooMany:
-		f.stats.counters[instanceReleased]++
-		s.deps.Log.Info("released an idle instance", "function", f.key.String(), "cid", e.CID,
+		u.stats.counters[instanceReleased]++
+		s.deps.Log.Info("released an idle instance", "function", u.key.String(), "cid", e.CID,
 			"reason", string(e.Why), "idle", e.Idle)
 	case core.BecauseOutdated:
 		s.metrics.agentReplaced("Outdated")
-		s.deps.Log.Info("replacing an instance with an outdated agent", "function", f.key.String(), "cid", e.CID)
-		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: drainTime(f.specLocked().fn)})
+		s.deps.Log.Info("replacing an instance with an outdated agent", "function", u.key.String(), "cid", e.CID)
+		s.deps.Instances.End(keyOf(u.uid, e.CID), provisioner.Ending{Within: drainTime(u.specLocked().fn)})
 		return
 	case core.BecauseUnsupported:
 		s.metrics.agentReplaced("Unsupported")
 		return // join ends it, which knows more of it
 	}
-	s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: capacity.EvictGrace})
+	s.deps.Instances.End(keyOf(u.uid, e.CID), provisioner.Ending{Within: capacity.EvictGrace})
 }
 
 // kindStart is the mean start time of the function's ClusterRuntime. The caller holds the
 // function's lock.
-func (s *shell) kindStart(f *unit) time.Duration { return s.starts.mean(f.kind) }
+func (s *shell) kindStart(u *unit) time.Duration { return s.starts.mean(u.kind) }
 
 // trigger runs a decision now for a function that has calls and no instance: the next tick
 // would decide the same, and the first call would wait for it. always also triggers a function
 // whose decider asked to see the next call.
-func (s *shell) trigger(f *unit, always bool) {
-	if always || !s.hasInstance(f) {
+func (s *shell) trigger(u *unit, always bool) {
+	if always || !s.hasInstance(u) {
 		select {
-		case s.triggers <- f:
+		case s.triggers <- u:
 		default:
 		}
 	}
@@ -225,8 +225,8 @@ func (s *shell) lookup(uid string) *unit { return s.units.lookup(uid) }
 func (s *shell) all() []*unit { return s.units.all() }
 
 // hasInstance reports whether the function has an instance, or one is starting.
-func (s *shell) hasInstance(f *unit) bool {
-	counts := s.deps.Instances.Observe(f.uid)
+func (s *shell) hasInstance(u *unit) bool {
+	counts := s.deps.Instances.Observe(u.uid)
 	return counts.Created+counts.Creating > 0
 }
 
@@ -248,10 +248,10 @@ func drainTime(fn *v1alpha1.Function) time.Duration {
 // releaseIfUnserved drops instances that were launched or adopted while another goroutine gave
 // the function up. Their agents go to its owner, and this scheduler would stop them for their
 // silence.
-func (s *shell) releaseIfUnserved(f *unit) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.core.Term() == core.Unserved {
-		s.deps.Instances.Release(f.uid)
+func (s *shell) releaseIfUnserved(u *unit) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.core.Term() == core.Unserved {
+		s.deps.Instances.Release(u.uid)
 	}
 }

@@ -79,19 +79,19 @@ type unitStats struct {
 
 // observeExecutions counts n executions that took that long; 0 means that the function did not
 // run.
-func (b *unitStats) observeExecutions(took time.Duration, n uint64) {
+func (st *unitStats) observeExecutions(took time.Duration, n uint64) {
 	if took <= 0 {
 		return
 	}
-	if b.executions == nil {
-		b.executions = new(exposition.Histogram)
+	if st.executions == nil {
+		st.executions = new(exposition.Histogram)
 	}
-	b.executions.ObserveN(took.Seconds(), n)
+	st.executions.ObserveN(took.Seconds(), n)
 }
 
 func (s *shell) newUnit(n news) *unit {
 	now, uid := s.deps.Now(), uidOf(n.fn)
-	f := &unit{
+	u := &unit{
 		opener:       s.opener,
 		uid:          uid,
 		slot:         ownership.SlotOf(uid, 0),
@@ -99,8 +99,8 @@ func (s *shell) newUnit(n news) *unit {
 		core:         core.New(&s.core, s.specOf(n.fn)),
 		stats:        unitStats{since: now},
 	}
-	f.accept(n)
-	return f
+	u.accept(n)
+	return u
 }
 
 // pullStreams are the streams of a unit's joined instances; nil if there are none.
@@ -158,46 +158,46 @@ func (s *shell) params() autoscaler.Params {
 }
 
 // fn is the latest version of the function.
-func (f *unit) fn() *v1alpha1.Function { return f.spec().fn }
+func (u *unit) fn() *v1alpha1.Function { return u.spec().fn }
 
 // spec is fn with the values derived from it.
-func (f *unit) spec() *unitSpec {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.specLocked()
+func (u *unit) spec() *unitSpec {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.specLocked()
 }
 
 // view describes the queue.
-func (f *unit) view(now time.Time) queue.View {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.core.View(now)
+func (u *unit) view(now time.Time) queue.View {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.core.View(now)
 }
 
 // means are the mean execution and start times.
-func (f *unit) means() estimate.Means {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.core.Means()
+func (u *unit) means() estimate.Means {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.core.Means()
 }
 
-func (f *unit) recordFailure(why provisioner.StartFailure, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stats.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
+func (u *unit) recordFailure(why provisioner.StartFailure, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stats.failure = &decisionlog.Failure{At: now.UTC(), Code: why.Code, Detail: invocation.Excerpt(why.String())}
 }
 
 // lastFailure is the last failure of an instance, or nil.
-func (f *unit) lastFailure() *decisionlog.Failure {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.stats.failure
+func (u *unit) lastFailure() *decisionlog.Failure {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stats.failure
 }
 
-func (f *unit) lastCoreWait() *decisionlog.CoreWait {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.stats.coreWait
+func (u *unit) lastCoreWait() *decisionlog.CoreWait {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stats.coreWait
 }
 
 // units holds the units that the scheduler knows, and the ones that the next tick looks
@@ -239,12 +239,12 @@ func (us *units) setUnits(function string, now []*v1alpha1.Function) (gone []str
 func (us *units) unitsOf(uid string) (units []*unit) {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
-	if f := us.byUID[uid]; f != nil {
-		return []*unit{f}
+	if u := us.byUID[uid]; u != nil {
+		return []*unit{u}
 	}
 	for _, uid := range us.ofFunction[uid] {
-		if f := us.byUID[uid]; f != nil {
-			units = append(units, f)
+		if u := us.byUID[uid]; u != nil {
+			units = append(units, u)
 		}
 	}
 	return units
@@ -257,20 +257,20 @@ func (us *units) lookup(uid string) *unit {
 	return us.byUID[uid]
 }
 
-func (us *units) add(f *unit) {
+func (us *units) add(u *unit) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
-	us.byUID[f.uid] = f
+	us.byUID[u.uid] = u
 }
 
 // remove removes a unit and returns it, or nil.
 func (us *units) remove(uid string) *unit {
 	us.mu.Lock()
 	defer us.mu.Unlock()
-	f := us.byUID[uid]
+	u := us.byUID[uid]
 	delete(us.byUID, uid)
-	delete(us.active, f)
-	return f
+	delete(us.active, u)
+	return u
 }
 
 func (us *units) all() []*unit {
@@ -280,26 +280,26 @@ func (us *units) all() []*unit {
 }
 
 // activate makes the next tick look at a function, unless it was removed.
-func (us *units) activate(f *unit) {
+func (us *units) activate(u *unit) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
-	if us.byUID[f.uid] == f {
-		us.active[f] = struct{}{}
+	if us.byUID[u.uid] == u {
+		us.active[u] = struct{}{}
 	}
 }
 
 // park makes ticks pass over a function.
-func (us *units) park(f *unit) {
+func (us *units) park(u *unit) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
-	delete(us.active, f)
+	delete(us.active, u)
 }
 
 // isActive reports whether the next tick looks at a function.
-func (us *units) isActive(f *unit) bool {
+func (us *units) isActive(u *unit) bool {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
-	_, active := us.active[f]
+	_, active := us.active[u]
 	return active
 }
 
@@ -314,8 +314,8 @@ func (us *units) listActive() []*unit {
 func (us *units) busy(slot ownership.Slot) bool {
 	us.mu.RLock()
 	defer us.mu.RUnlock()
-	for f := range us.active {
-		if f.slot == slot {
+	for u := range us.active {
+		if u.slot == slot {
 			return true
 		}
 	}

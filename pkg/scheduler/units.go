@@ -75,69 +75,69 @@ type news struct {
 }
 
 // accept replaces the spec. The caller holds the lock.
-func (f *unit) accept(n news) {
-	f.unitSpec, f.packed, f.outline = f.opener.unitSpecOf(n.entry, n.fn), n.packed, outlineOf(n.fn)
+func (u *unit) accept(n news) {
+	u.unitSpec, u.packed, u.outline = u.opener.unitSpecOf(n.entry, n.fn), n.packed, outlineOf(n.fn)
 }
 
 // acceptIfSame reports whether a unit says what the present one does, and if so goes on with its entry: the
 // one before takes memory as long as somebody keeps it.
-func (f *unit) acceptIfSame(n news) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if before := f.specLocked().fn; before != n.fn && !equality.Semantic.DeepEqual(before, n.fn) {
+func (u *unit) acceptIfSame(n news) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if before := u.specLocked().fn; before != n.fn && !equality.Semantic.DeepEqual(before, n.fn) {
 		return false
 	}
-	if f.packed = n.packed; f.unitSpec != nil {
-		f.unitSpec = f.opener.unitSpecOf(n.entry, n.fn)
+	if u.packed = n.packed; u.unitSpec != nil {
+		u.unitSpec = u.opener.unitSpecOf(n.entry, n.fn)
 	}
 	return true
 }
 
 // specLocked is the present spec, which is not kept while the unit rests. The caller holds the lock.
-func (f *unit) specLocked() *unitSpec {
-	if f.unitSpec != nil {
-		return f.unitSpec
+func (u *unit) specLocked() *unitSpec {
+	if u.unitSpec != nil {
+		return u.unitSpec
 	}
-	entry := f.packed.Open()
-	at := slices.IndexFunc(entry.Units, func(u *v1alpha1.Function) bool { return uidOf(u) == f.uid })
-	return f.opener.unitSpecOf(entry, entry.Units[at]) // accept has got it from there
+	entry := u.packed.Open()
+	at := slices.IndexFunc(entry.Units, func(fn *v1alpha1.Function) bool { return uidOf(fn) == u.uid })
+	return u.opener.unitSpecOf(entry, entry.Units[at]) // accept has got it from there
 }
 
 // settle lets the unit rest if nothing is to be done for it, and keeps its spec if something is.
 // The caller holds the lock.
-func (f *unit) settle() {
-	f.met = f.met || len(f.streams) > 0
+func (u *unit) settle() {
+	u.met = u.met || len(u.streams) > 0
 	switch {
-	case f.met || !f.core.IsParked() || f.packed == nil:
-		f.unitSpec = f.specLocked()
-	case f.unitSpec != nil && !f.opener.mayUseSpares(f.kind):
-		f.unitSpec = nil
+	case u.met || !u.core.IsParked() || u.packed == nil:
+		u.unitSpec = u.specLocked()
+	case u.unitSpec != nil && !u.opener.mayUseSpares(u.kind):
+		u.unitSpec = nil
 	}
 }
 
 // keepOpen is the latest version of a function, which stays open while it may use spare instances.
-func (f *unit) keepOpen() *v1alpha1.Function {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unitSpec = f.specLocked()
-	return f.unitSpec.fn
+func (u *unit) keepOpen() *v1alpha1.Function {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.unitSpec = u.specLocked()
+	return u.unitSpec.fn
 }
 
 // forgetStreams lets a function rest again that had streams.
-func (f *unit) forgetStreams() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.met {
-		f.met = false
-		f.settle()
+func (u *unit) forgetStreams() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.met {
+		u.met = false
+		u.settle()
 	}
 }
 
 // readOutline is what is known of the unit without opening it.
-func (f *unit) readOutline() outline {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.outline
+func (u *unit) readOutline() outline {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.outline
 }
 
 // functionChanged applies a change of the catalog: each unit of a function is served
@@ -157,54 +157,54 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 	}
 	for _, unit := range units {
 		n := news{e.Entry, e.Packed, unit}
-		switch f := s.shell.lookup(uidOf(unit)); {
-		case f == nil:
+		switch u := s.shell.lookup(uidOf(unit)); {
+		case u == nil:
 			s.addUnit(n)
-		case !f.acceptIfSame(n): // otherwise another unit of the function has changed
-			s.updateUnit(f, n)
+		case !u.acceptIfSame(n): // otherwise another unit of the function has changed
+			s.updateUnit(u, n)
 		}
 	}
 }
 
 func (s *Scheduler) addUnit(n news) {
-	f := s.shell.newUnit(n)
-	s.shell.units.add(f)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s.shell.markDirty(f)
-	s.shell.stepLocked(f, core.Woken{})
+	u := s.shell.newUnit(n)
+	s.shell.units.add(u)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.shell.markDirty(u)
+	s.shell.stepLocked(u, core.Woken{})
 }
 
 // updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
 // not change: another revision is another unit. The start back-off is reset if the author has
 // changed the function, but not by a rollout.
-func (s *Scheduler) updateUnit(f *unit, n news) {
+func (s *Scheduler) updateUnit(u *unit, n news) {
 	spec := s.shell.specOf(n.fn)
-	f.mu.Lock()
-	changed := f.generation != n.fn.Generation
-	f.accept(n)
-	s.shell.stepLocked(f, core.SpecChanged{Spec: spec})
-	f.mu.Unlock()
+	u.mu.Lock()
+	changed := u.generation != n.fn.Generation
+	u.accept(n)
+	s.shell.stepLocked(u, core.SpecChanged{Spec: spec})
+	u.mu.Unlock()
 	if changed {
-		s.shell.deps.Instances.ResetBackoff(f.uid)
+		s.shell.deps.Instances.ResetBackoff(u.uid)
 	}
 }
 
 // removeUnit removes a unit: its instances are drained, and its waiting calls are refused.
 func (s *Scheduler) removeUnit(uid, why string) {
-	f := s.shell.units.remove(uid)
-	if f == nil {
+	u := s.shell.units.remove(uid)
+	if u == nil {
 		return
 	}
-	s.shell.timers.set(f, time.Time{})
-	s.shell.step(f, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
-	if s.shell.slots.term(f.slot) != notServed {
-		s.shell.deps.Instances.Adopt(f.fn())
+	s.shell.timers.set(u, time.Time{})
+	s.shell.step(u, core.Closed{Reason: why, Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction, Detail: why}})
+	if s.shell.slots.term(u.slot) != notServed {
+		s.shell.deps.Instances.Adopt(u.fn())
 	}
-	for _, in := range s.shell.deps.Instances.Instances(f.uid) {
-		s.shell.terminate(in, drainTime(f.fn()))
+	for _, in := range s.shell.deps.Instances.Instances(u.uid) {
+		s.shell.terminate(in, drainTime(u.fn()))
 	}
-	s.shell.deps.Instances.Forget(f.uid)
+	s.shell.deps.Instances.Forget(u.uid)
 	s.reporter.decisions.removeFunction(uid)
 }
 

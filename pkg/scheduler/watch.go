@@ -37,8 +37,8 @@ type sentFacts struct {
 type watchServer = grpc.ServerStreamingServer[controlwire.WatchReply]
 
 // Watch streams the facts of the functions in the scheduler's slots until the stream ends.
-func (s *reporter) Watch(request *controlwire.WatchRequest, stream watchServer) error {
-	welcome, err := s.shell.answerHello(request.GetHello())
+func (r *reporter) Watch(request *controlwire.WatchRequest, stream watchServer) error {
+	welcome, err := r.shell.answerHello(request.GetHello())
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *reporter) Watch(request *controlwire.WatchRequest, stream watchServer) 
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	for ; ; welcome = nil {
-		if err := s.sendChanges(stream, known, welcome); err != nil {
+		if err := r.sendChanges(stream, known, welcome); err != nil {
 			return err
 		}
 		select {
@@ -59,18 +59,18 @@ func (s *reporter) Watch(request *controlwire.WatchRequest, stream watchServer) 
 
 // sendChanges sends what has changed for a watcher. With a welcome it sends at least that,
 // which shows that the scheduler is alive.
-func (s *reporter) sendChanges(stream watchServer, known *watcherState, welcome *controlwire.Welcome) error {
+func (r *reporter) sendChanges(stream watchServer, known *watcherState, welcome *controlwire.Welcome) error {
 	b := batch{send: stream.Send, reply: &controlwire.WatchReply{Welcome: welcome}}
-	if err := b.addPools(s.pools.poolFacts(), known); err != nil {
+	if err := b.addPools(r.pools.poolFacts(), known); err != nil {
 		return err
 	}
 	owned := make(map[string]bool, len(known.functions))
-	for _, f := range s.shell.all() {
-		if _, mine := s.shell.syncOwnership(f); !mine {
+	for _, u := range r.shell.all() {
+		if _, mine := r.shell.syncOwnership(u); !mine {
 			continue
 		}
-		owned[f.uid] = true
-		if news := s.changes(f, known.functions); news != nil {
+		owned[u.uid] = true
+		if news := r.changes(u, known.functions); news != nil {
 			if err := b.addFunction(news); err != nil {
 				return err
 			}
@@ -134,20 +134,20 @@ func (b *batch) flush() error {
 }
 
 // changes returns the changed facts of a function, or nil.
-func (s *reporter) changes(f *unit, known map[string]sentFacts) *controlwire.FunctionFacts {
-	before, seen := known[f.uid]
-	now := s.facts(f)
+func (r *reporter) changes(u *unit, known map[string]sentFacts) *controlwire.FunctionFacts {
+	before, seen := known[u.uid]
+	now := r.facts(u)
 	var notBefore time.Time
 	if !seen {
 		// Older events were probably sent to another watcher.
-		notBefore = s.shell.deps.Now().Add(-maxEventAge)
+		notBefore = r.shell.deps.Now().Add(-maxEventAge)
 	}
-	happened, number := f.eventsSince(before.lastEvent, notBefore)
-	known[f.uid] = sentFacts{now, number}
+	happened, number := u.eventsSince(before.lastEvent, notBefore)
+	known[u.uid] = sentFacts{now, number}
 	if seen && now == before.facts && len(happened) == 0 {
 		return nil
 	}
-	return now.wire(f, happened, s.shell.deps.Now())
+	return now.wire(u, happened, r.shell.deps.Now())
 }
 
 // facts are the observed values of a function. They are comparable.
@@ -163,24 +163,24 @@ type facts struct {
 	since, retryAt          int64 // of the problem, in ns
 }
 
-func (s *reporter) facts(f *unit) facts {
-	seen := s.shell.deps.Instances.Observe(f.uid)
-	f.mu.Lock()
-	view := f.core.View(s.shell.deps.Now())
+func (r *reporter) facts(u *unit) facts {
+	seen := r.shell.deps.Instances.Observe(u.uid)
+	u.mu.Lock()
+	view := u.core.View(r.shell.deps.Now())
 	now := facts{
-		generation: f.generation,
+		generation: u.generation,
 		// Those that the minimum lacks are wanted, too. If they were missing until the next tick,
 		// a disruption budget would let another pod go for each that goes.
-		creating: max(seen.Creating, f.core.MinAtLastDecision()-seen.Created),
+		creating: max(seen.Creating, u.core.MinAtLastDecision()-seen.Created),
 		created:  seen.Created,
 		busy:     min(view.Busy, seen.Created),
 		queued:   view.Waiting,
-		means:    f.core.Means().Round(10 * time.Microsecond),
-		started:  f.stats.started,
-		noRoom:   f.stats.noRoom,
+		means:    u.core.Means().Round(10 * time.Microsecond),
+		started:  u.stats.started,
+		noRoom:   u.stats.noRoom,
 	}
-	f.mu.Unlock()
-	_, now.unconfirmed = s.shell.deps.Ownership.Unconfirmed()
+	u.mu.Unlock()
+	_, now.unconfirmed = r.shell.deps.Ownership.Unconfirmed()
 	if why := seen.Why; seen.Failing {
 		now.problem, now.detail = why.Code, invocation.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
@@ -189,10 +189,10 @@ func (s *reporter) facts(f *unit) facts {
 }
 
 // wire converts the facts.
-func (n facts) wire(f *unit, happened []*controlwire.Event, now time.Time) *controlwire.FunctionFacts {
-	of := f.readOutline()
+func (n facts) wire(u *unit, happened []*controlwire.Event, now time.Time) *controlwire.FunctionFacts {
+	of := u.readOutline()
 	w := &controlwire.FunctionFacts{
-		FunctionUid: f.uid,
+		FunctionUid: u.uid,
 		Namespace:   of.key.Namespace,
 		Name:        of.key.Name,
 		Revision:    of.revision,

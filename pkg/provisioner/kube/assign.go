@@ -28,24 +28,24 @@ type assignment struct {
 // request, and then calls done, from another goroutine, with whether it is. A spare
 // instance that cannot be taken is deleted, and neither has an Exit. Done is not
 // called if the instance is stopped or released before the API was asked.
-func (r *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, done func(assigned bool)) bool {
+func (d *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, done func(assigned bool)) bool {
 	now := time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	old := r.byID[id{poolUID, cid}]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := d.byID[id{poolUID, cid}]
 	of := id{string(spec.Function.UID), spec.CID}
-	if r.ended || old == nil || old.stage != stageCreated || old.stopping || !old.endBy.IsZero() || r.byID[of] != nil {
+	if d.ended || old == nil || old.stage != stageCreated || old.stopping || !old.endBy.IsZero() || d.byID[of] != nil {
 		return false
 	}
 	in := &instance{
 		id: of, pod: old.pod, node: old.node, spec: spec, requests: old.requests, uid: old.uid,
 		started: now, changed: now, sandboxed: now, assigning: &assignment{spare: old.id, uid: old.uid, done: done},
 	}
-	r.removeInstance(old)
-	r.addInstance(in)
-	if !r.creator.push(in) {
-		r.removeInstance(in)
-		r.addInstance(old)
+	d.removeInstance(old)
+	d.addInstance(in)
+	if !d.creator.push(in) {
+		d.removeInstance(in)
+		d.addInstance(old)
 		return false
 	}
 	return true

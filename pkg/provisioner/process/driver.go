@@ -109,47 +109,47 @@ func findAgent(path string) (string, error) {
 // Run runs the instances until ctx ends; then it stops them all and returns
 // when their processes have been reaped. It can be called once. The data folder
 // stays the Driver's: what else works in it may still have to end.
-func (r *Driver) Run(ctx context.Context) error {
-	if err := r.startQueued(); err != nil {
+func (d *Driver) Run(ctx context.Context) error {
+	if err := d.startQueued(); err != nil {
 		return err
 	}
 	var serving sync.WaitGroup
-	serving.Go(r.forker.forkLoop)
+	serving.Go(d.forker.forkLoop)
 	<-ctx.Done()
-	r.stopAll()
-	r.running.Wait()
-	close(r.forker)
+	d.stopAll()
+	d.running.Wait()
+	close(d.forker)
 	serving.Wait()
 	return nil
 }
 
 // Close gives the data folder back. It is for after Run, or for a Driver that is
 // not run.
-func (r *Driver) Close() error { return r.lock.Close() }
+func (d *Driver) Close() error { return d.lock.Close() }
 
 // startQueued starts the instances that were requested before Run.
-func (r *Driver) startQueued() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.phase != phaseNew {
+func (d *Driver) startQueued() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.phase != phaseNew {
 		return errors.New("process: Run was called before: make a new Driver")
 	}
-	r.phase = phaseRunning
-	for _, in := range r.instances {
-		r.running.Go(func() { r.superviseToExit(in) })
+	d.phase = phaseRunning
+	for _, in := range d.instances {
+		d.running.Go(func() { d.superviseToExit(in) })
 	}
 	return nil
 }
 
 // stopAll stops all instances and lets no other begin.
-func (r *Driver) stopAll() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.phase != phaseEnded {
-		r.phase = phaseEnded
-		close(r.ending)
+func (d *Driver) stopAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.phase != phaseEnded {
+		d.phase = phaseEnded
+		close(d.ending)
 	}
-	for _, in := range r.instances {
+	for _, in := range d.instances {
 		in.requestStop()
 	}
 }
@@ -157,44 +157,44 @@ func (r *Driver) stopAll() {
 // Kill kills all processes of all instances, grandchildren included, and lets no other instance
 // begin. It returns when they have been reaped. It is for the end of this process, which ends
 // its children, but not theirs. It can be called once.
-func (r *Driver) Kill() {
-	r.stopAll()
-	close(r.killed)
-	r.running.Wait()
+func (d *Driver) Kill() {
+	d.stopAll()
+	close(d.killed)
+	d.running.Wait()
 }
 
 // Start begins to start an instance. Before Run, the instance waits for Run; after Run it ends
 // at once. An existing instance stays as it is and has one Exit.
-func (r *Driver) Start(spec provisioner.InstanceSpec) {
+func (d *Driver) Start(spec provisioner.InstanceSpec) {
 	in := &instance{
 		id:   id{string(spec.Function.UID), spec.CID},
 		key:  spec.Function.Key(),
 		spec: spec,
 		stop: make(chan struct{}),
 	}
-	in.log = r.log.With("function", in.key.String(), "cid", string(in.id.cid))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, there := r.instances[in.id]; there {
+	in.log = d.log.With("function", in.key.String(), "cid", string(in.id.cid))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, there := d.instances[in.id]; there {
 		return
 	}
-	switch r.phase {
+	switch d.phase {
 	case phaseNew:
-		r.instances[in.id] = in
+		d.instances[in.id] = in
 	case phaseRunning:
-		r.instances[in.id] = in
-		r.running.Go(func() { r.superviseToExit(in) })
+		d.instances[in.id] = in
+		d.running.Go(func() { d.superviseToExit(in) })
 	case phaseEnded:
-		r.sendExit(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Reason: reasonStopped})
+		d.sendExit(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Reason: reasonStopped})
 	}
 }
 
 // Stop ends an instance: it asks the agent first, then the function, and kills both after
 // Config.StopGrace.
-func (r *Driver) Stop(functionUID string, cid invocation.CID, _ bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if in, there := r.instances[id{functionUID, cid}]; there {
+func (d *Driver) Stop(functionUID string, cid invocation.CID, _ bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if in, there := d.instances[id{functionUID, cid}]; there {
 		in.requestStop()
 	}
 }
@@ -209,69 +209,69 @@ func (in *instance) requestStop() {
 
 // Progress returns when the processes of a running instance were started; it has no pod whose
 // network it would wait for.
-func (r *Driver) Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if in, there := r.instances[id{functionUID, cid}]; there && !in.ended {
+func (d *Driver) Progress(functionUID string, cid invocation.CID) (created, sandboxed time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if in, there := d.instances[id{functionUID, cid}]; there && !in.ended {
 		created = in.created
 	}
 	return created, time.Time{}
 }
 
-func (r *Driver) setCreated(in *instance, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (d *Driver) setCreated(in *instance, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	in.created = now
 }
 
 // Exits reports every instance that ended. It holds a few hundred; when it is full, only
 // ending instances wait for the reader. After Run has ended, exits that do not fit are
 // dropped. It is never closed.
-func (r *Driver) Exits() <-chan provisioner.Exit { return r.exits }
+func (d *Driver) Exits() <-chan provisioner.Exit { return d.exits }
 
-func (r *Driver) sendExit(e provisioner.Exit) {
+func (d *Driver) sendExit(e provisioner.Exit) {
 	select {
-	case r.exits <- e:
+	case d.exits <- e:
 		return
 	default:
 	}
 	select {
-	case r.exits <- e:
-	case <-r.ending:
+	case d.exits <- e:
+	case <-d.ending:
 	}
 }
 
 // Instances are those without an Exit so far. Only this process, whose children they are, sees
 // them end.
-func (r *Driver) Instances() []provisioner.Key {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	keys := make([]provisioner.Key, 0, len(r.instances))
-	for of := range r.instances {
+func (d *Driver) Instances() []provisioner.Key {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	keys := make([]provisioner.Key, 0, len(d.instances))
+	for of := range d.instances {
 		keys = append(keys, provisioner.Key{FunctionUID: of.functionUID, CID: of.cid})
 	}
 	return keys
 }
 
 // markEnded records that only logs are left of an instance.
-func (r *Driver) markEnded(in *instance) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (d *Driver) markEnded(in *instance) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	in.ended = true
 }
 
-func (r *Driver) removeInstance(in *instance) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.instances, in.id)
+func (d *Driver) removeInstance(in *instance) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.instances, in.id)
 }
 
 // liveCIDs are the instances of the function that have not ended.
-func (r *Driver) liveCIDs(key invocation.FunctionKey) map[invocation.CID]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (d *Driver) liveCIDs(key invocation.FunctionKey) map[invocation.CID]bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	live := map[invocation.CID]bool{}
-	for _, in := range r.instances {
+	for _, in := range d.instances {
 		if in.key == key && !in.ended {
 			live[in.id.cid] = true
 		}

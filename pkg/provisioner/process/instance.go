@@ -37,66 +37,66 @@ type instance struct {
 }
 
 // superviseToExit runs an instance from its start to its Exit.
-func (r *Driver) superviseToExit(in *instance) {
+func (d *Driver) superviseToExit(in *instance) {
 	exit := provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid}
 	if err := checkNames(in.spec); err != nil {
 		exit.Reason = preparing(err).Error()
 	} else {
-		exit.Reason, exit.LogTail, exit.LogEmpty = r.run(in)
-		r.markEnded(in)
-		r.prune(in)
+		exit.Reason, exit.LogTail, exit.LogEmpty = d.run(in)
+		d.markEnded(in)
+		d.prune(in)
 	}
 	in.log.Info("instance ended", "reason", exit.Reason)
-	r.sendExit(exit)
-	r.removeInstance(in)
+	d.sendExit(exit)
+	d.removeInstance(in)
 }
 
 // run returns when the instance has ended and nothing is left of it but logs.
-func (r *Driver) run(in *instance) (reason string, tail []string, empty bool) {
+func (d *Driver) run(in *instance) (reason string, tail []string, empty bool) {
 	if in.stopped() {
 		return reasonStopped, nil, false
 	}
-	p, err := r.prepare(in.spec)
+	p, err := d.prepare(in.spec)
 	if err != nil {
 		return err.Error(), nil, false
 	}
 	name := logName{in.key, in.id.cid}
-	r.logSizes.track(name, p.logs.function)
-	reason, err = r.runPrepared(in, p)
-	r.logSizes.untrack(name)
+	d.logSizes.track(name, p.logs.function)
+	reason, err = d.runPrepared(in, p)
+	d.logSizes.untrack(name)
 	tail, tailErr := p.logs.tail()
 	empty = p.started() && tailErr == nil && len(tail) == 0
-	if err := errors.Join(err, tailErr, r.cleanUp(p)); err != nil {
+	if err := errors.Join(err, tailErr, d.cleanUp(p)); err != nil {
 		in.log.Warn("instance was not cleaned up", "err", err)
 	}
 	return reason, tail, empty
 }
 
 // prune deletes old logs after an instance has ended.
-func (r *Driver) prune(in *instance) {
-	live := func() map[invocation.CID]bool { return r.liveCIDs(in.key) }
-	if err := pruneLogs(r.config.DataDir, in.key, live); err != nil {
+func (d *Driver) prune(in *instance) {
+	live := func() map[invocation.CID]bool { return d.liveCIDs(in.key) }
+	if err := pruneLogs(d.config.DataDir, in.key, live); err != nil {
 		in.log.Warn("old logs could not be deleted", "err", err)
 	}
 }
 
 // runPrepared starts the processes and returns when they have been reaped. An
 // error says that one could not be reaped.
-func (r *Driver) runPrepared(in *instance, p *prepared) (reason string, err error) {
+func (d *Driver) runPrepared(in *instance, p *prepared) (reason string, err error) {
 	if in.stopped() {
 		return reasonStopped, nil
 	}
-	r.forker.do(func() { err = p.start(r.limiter) })
-	if r.groups != nil && p.function.Process != nil {
-		r.groups.Started(in.spec, p.group())
-		defer r.groups.Ended(in.spec)
+	d.forker.do(func() { err = p.start(d.limiter) })
+	if d.groups != nil && p.function.Process != nil {
+		d.groups.Started(in.spec, p.group())
+		defer d.groups.Ended(in.spec)
 	}
 	if err != nil {
 		return err.Error(), p.reapAfterKill()
 	}
-	r.setCreated(in, time.Now())
+	d.setCreated(in, time.Now())
 	in.log.Info("instance started", "addr", loopbackAddr(p.port))
-	return p.supervise(in.stop, r.killed, r.config.StopGrace)
+	return p.supervise(in.stop, d.killed, d.config.StopGrace)
 }
 
 func (in *instance) stopped() bool {

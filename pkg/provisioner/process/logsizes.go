@@ -35,10 +35,10 @@ func (s *logSizes) untrack(name logName) {
 
 // LogSize returns how much is in the log of a function's instance; false if the instance does not
 // run.
-func (r *Driver) LogSize(function invocation.FunctionKey, cid invocation.CID) (size int64, runs bool) {
-	r.logSizes.mu.RLock()
-	defer r.logSizes.mu.RUnlock()
-	log, runs := r.logSizes.open[logName{function, cid}]
+func (d *Driver) LogSize(function invocation.FunctionKey, cid invocation.CID) (size int64, runs bool) {
+	d.logSizes.mu.RLock()
+	defer d.logSizes.mu.RUnlock()
+	log, runs := d.logSizes.open[logName{function, cid}]
 	if !runs {
 		return 0, false
 	}

@@ -32,43 +32,43 @@ type prepared struct {
 
 // prepare gathers all that an instance needs; checkNames must have passed. If
 // it fails, nothing is held.
-func (r *Driver) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error) {
+func (d *Driver) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error) {
 	p := &prepared{
 		limits:  limitsOf(spec.Function.Spec.Template.Resources.Limits),
-		workDir: workDir(r.config.DataDir, spec),
+		workDir: workDir(d.config.DataDir, spec),
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.cleanUp(p))
+			err = errors.Join(err, d.cleanUp(p))
 		}
 	}()
 	if err := os.MkdirAll(p.workDir, 0o700); err != nil {
 		return nil, preparing(err)
 	}
-	if p.logs, err = openLogs(r.config.DataDir, spec.Function.Key(), spec.CID); err != nil {
+	if p.logs, err = openLogs(d.config.DataDir, spec.Function.Key(), spec.CID); err != nil {
 		return nil, preparing(err)
 	}
-	if err := r.acquirePort(p, spec.Function.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime); err != nil {
+	if err := d.acquirePort(p, spec.Function.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime); err != nil {
 		return nil, preparing(err)
 	}
 	if p.agentEndings, p.endings, err = os.Pipe(); err != nil {
 		return nil, preparing(err)
 	}
-	prog, err := programOf(spec.Function, p.workDir, r.launcher)
+	prog, err := programOf(spec.Function, p.workDir, d.launcher)
 	if err != nil {
 		return nil, err
 	}
-	if prog.secrets, err = secretfile.Environ(r.config.DataDir, spec.Function); err != nil {
+	if prog.secrets, err = secretfile.Environ(d.config.DataDir, spec.Function); err != nil {
 		return nil, err
 	}
-	if prog.keys, err = secretfile.Keys(r.config.DataDir, spec.Function); err != nil {
+	if prog.keys, err = secretfile.Keys(d.config.DataDir, spec.Function); err != nil {
 		return nil, err
 	}
 	parent := os.Environ()
 	p.function = command(prog.path, prog.argv, prog.dir, p.logs.function)
 	p.function.Env = functionEnv(parent, spec, p.port, prog)
-	p.agent = command(r.config.AgentPath, []string{filepath.Base(r.config.AgentPath)}, p.workDir, p.logs.agent)
-	p.agent.Env = agentEnv(parent, spec, p.port, r.config)
+	p.agent = command(d.config.AgentPath, []string{filepath.Base(d.config.AgentPath)}, p.workDir, p.logs.agent)
+	p.agent.Env = agentEnv(parent, spec, p.port, d.config)
 	p.agent.ExtraFiles = []*os.File{p.agentEndings} // agentenv.EndFD
 	if p.listener != nil {
 		p.agent.ExtraFiles = append(p.agent.ExtraFiles, p.listener) // agentenv.ListenerFD
@@ -78,9 +78,9 @@ func (r *Driver) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error)
 
 // acquirePort takes a port, and listens there if the agent will. If another program of this
 // machine listens there first, it takes another port.
-func (r *Driver) acquirePort(p *prepared, listens bool) error {
+func (d *Driver) acquirePort(p *prepared, listens bool) error {
 	for attempt := 1; ; attempt++ {
-		port, err := r.ports.acquire()
+		port, err := d.ports.acquire()
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (r *Driver) acquirePort(p *prepared, listens bool) error {
 			p.port = port
 			return nil
 		}
-		r.ports.release(port)
+		d.ports.release(port)
 		if attempt == portAttempts || !errors.Is(err, syscall.EADDRINUSE) {
 			return err
 		}
@@ -111,7 +111,7 @@ func command(path string, argv []string, dir string, log *os.File) *exec.Cmd {
 }
 
 // cleanUp gives back what p holds. Its processes must have been reaped.
-func (r *Driver) cleanUp(p *prepared) error {
+func (d *Driver) cleanUp(p *prepared) error {
 	p.closeInherited()
 	if p.endings != nil {
 		_ = p.endings.Close() // or it was when the agent was told
@@ -120,7 +120,7 @@ func (r *Driver) cleanUp(p *prepared) error {
 		p.logs.close()
 	}
 	if p.port != 0 {
-		r.ports.release(p.port)
+		d.ports.release(p.port)
 	}
 	return os.RemoveAll(p.workDir)
 }
