@@ -10,7 +10,7 @@ import (
 func TestTheStoryOfAnInvocation(t *testing.T) {
 	th := open(t)
 	id := invocation.ID{1, 2, 3}
-	th.stories = map[invocation.ID]invocation.Report{id: {
+	th.stories = map[invocation.ID]invocation.Findings{id: {
 		Record: &invocation.Record{
 			ID: id, Function: invocation.FunctionKey{Namespace: "default", Name: "hello"}, Trace: "abc", CID: "00000001-000001", Attempt: 2,
 			Code: 502, Executed: invocation.ExecutedMaybe, Reason: "InstanceLost", Cold: true, Received: now, Ended: now.Add(time.Second),

@@ -90,7 +90,7 @@ func (c *clusterWindlass) Log(ctx context.Context, r logRequest) error {
 	return c.Logs(ctx, kubeclient.LogRequest{Key: r.key, Follow: r.follow, Tail: r.tail, Since: r.since, Timestamps: r.timestamps, Agent: r.agent, Out: r.out, Notes: r.notes})
 }
 
-func (c *clusterWindlass) LookUpCall(ctx context.Context, id invocation.ID) (invocation.Report, error) {
+func (c *clusterWindlass) LookUpCall(ctx context.Context, id invocation.ID) (invocation.Findings, error) {
 	return c.Client.LookUpCall(ctx, c.flags.windlassNamespace, id)
 }
 

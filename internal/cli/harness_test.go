@@ -51,7 +51,7 @@ type harness struct {
 	gatewayURL string
 	log        string
 	editor     string
-	stories    map[invocation.ID]invocation.Report
+	stories    map[invocation.ID]invocation.Findings
 	// key is $WINDLASS_KEY.
 	key      string
 	followed string
@@ -214,7 +214,7 @@ func (th *harness) Follow(_ context.Context, w io.Writer, key invocation.Functio
 	return err
 }
 
-func (th *harness) LookUp(id invocation.ID) (invocation.Report, bool) {
+func (th *harness) LookUp(id invocation.ID) (invocation.Findings, bool) {
 	story, known := th.stories[id]
 	return story, known
 }

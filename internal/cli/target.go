@@ -44,7 +44,7 @@ type logReader interface {
 
 // callLookup collects the log of one invocation.
 type callLookup interface {
-	LookUpCall(ctx context.Context, id invocation.ID) (invocation.Report, error)
+	LookUpCall(ctx context.Context, id invocation.ID) (invocation.Findings, error)
 }
 
 type logRequest struct {

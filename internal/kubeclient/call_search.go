@@ -30,11 +30,11 @@ const (
 // LookUpCall collects what the gateways, the schedulers and the instance of an invocation
 // logged about it. It looks for Windlass in a namespace or, if that is empty, in any. What cannot be
 // read becomes a note, unless no gateway's log can be read: a node that is gone hides nothing else.
-func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation.ID) (invocation.Report, error) {
+func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation.ID) (invocation.Findings, error) {
 	s := &callSearch{client: c, id: id, text: []byte(id.String())}
 	all, err := c.allPods(ctx, gateways, namespace)
 	if err != nil {
-		return s.Report, err
+		return s.Findings, err
 	}
 	read := 0
 	for i := range all {
@@ -47,14 +47,14 @@ func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation
 	}
 	switch {
 	case read == 0 && err != nil:
-		return s.Report, err
+		return s.Findings, err
 	case s.Record == nil:
 		s.noteMissing(read)
 	case s.Record.CID != "":
 		s.schedulersOf(ctx, namespace)
 		s.instance(ctx)
 	}
-	return s.Report, ctx.Err()
+	return s.Findings, ctx.Err()
 }
 
 // noteUnread says what is missing in the report.
@@ -87,7 +87,7 @@ func (c *components) allPods(ctx context.Context, of component, namespace string
 
 // callSearch collects the log of one call.
 type callSearch struct {
-	invocation.Report
+	invocation.Findings
 	client *Client
 	id     invocation.ID
 	text   []byte

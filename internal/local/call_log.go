@@ -129,12 +129,12 @@ func (l *callLog) log(a invocation.Record) string {
 }
 
 // LookUp returns the timeline and log lines of a call; false if the log has no such call.
-func (l *callLog) LookUp(id invocation.ID) (invocation.Report, bool) {
+func (l *callLog) LookUp(id invocation.ID) (invocation.Findings, bool) {
 	of, begin, known := l.find(id)
 	if !known {
-		return invocation.Report{}, false
+		return invocation.Findings{}, false
 	}
-	story := invocation.Report{Record: &of.account}
+	story := invocation.Findings{Record: &of.account}
 	if of.account.CID == "" {
 		return story, true
 	}

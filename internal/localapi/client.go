@@ -162,8 +162,8 @@ func (c *Client) Delete(ctx context.Context, key invocation.FunctionKey) error {
 }
 
 // LookUpCall returns the log of one invocation.
-func (c *Client) LookUpCall(ctx context.Context, id invocation.ID) (invocation.Report, error) {
-	var story invocation.Report
+func (c *Client) LookUpCall(ctx context.Context, id invocation.ID) (invocation.Findings, error) {
+	var story invocation.Findings
 	err := c.call(ctx, http.MethodGet, invocations+"/"+id.String(), nil, &story)
 	return story, err
 }

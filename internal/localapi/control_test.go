@@ -521,8 +521,8 @@ type callReports struct{}
 
 var remembered = invocation.ID{1, 2, 3}
 
-func (callReports) LookUp(id invocation.ID) (invocation.Report, bool) {
-	return invocation.Report{
+func (callReports) LookUp(id invocation.ID) (invocation.Findings, bool) {
+	return invocation.Findings{
 		Record: &invocation.Record{
 			ID: id, Function: invocation.FunctionKey{Namespace: "team", Name: "hello"}, Code: 200, Executed: invocation.ExecutedYes,
 			Received: time.Unix(1e9, 0).UTC(), Ended: time.Unix(1e9+1, 0).UTC(), Phases: []invocation.PhaseTime{{Phase: "queue", Took: time.Second}},

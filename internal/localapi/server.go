@@ -64,7 +64,7 @@ type DecisionReader interface {
 
 // CallLookup has the logs of the last calls. It is false for a call that it does not have.
 type CallLookup interface {
-	LookUp(id invocation.ID) (invocation.Report, bool)
+	LookUp(id invocation.ID) (invocation.Findings, bool)
 }
 
 // Deps are what the API is made of.

@@ -6,4 +6,6 @@
 // waits in a queue; the Token in the ticket authorizes an instance to claim it. A CID names an
 // instance and is its rank in the pull order: the alphabetically first CID pulls first (FPCSch
 // IV-C).
+//
+// Findings are none of what these parts send each other: windlass logs prints them.
 package invocation

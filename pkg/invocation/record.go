@@ -40,8 +40,8 @@ type PhaseTime struct {
 	Took  time.Duration `json:"tookNs"`
 }
 
-// Report is everything that could be found about an invocation.
-type Report struct {
+// Findings are everything that could be found about an invocation.
+type Findings struct {
 	// Record is nil if no gateway has one.
 	Record *Record `json:"record,omitempty"`
 	// Node is where the instance that had it last runs; empty if that is not known, as of one
