@@ -95,20 +95,20 @@ func newAdmitter(capacity admission.Capacity) *admitter {
 }
 
 // admit admits a call, or says why not. An admitted call must be freed.
-func (d *admitter) admit(h reservation, limits admission.Limits) *problem {
-	d.mu.Lock()
-	decision := d.limiter.Admit(time.Now(), h.namespace, limits, h.bytes)
-	d.mu.Unlock()
+func (a *admitter) admit(r reservation, limits admission.Limits) *problem {
+	a.mu.Lock()
+	decision := a.limiter.Admit(time.Now(), r.namespace, limits, r.bytes)
+	a.mu.Unlock()
 	if decision.Reason == admission.Admitted {
 		return nil
 	}
-	p := d.overLimit(decision.Reason, h.namespace, limits)
+	p := a.overLimit(decision.Reason, r.namespace, limits)
 	p.retryAfter = decision.RetryAfter
 	return &p
 }
 
 // overLimit is the answer to a call that is over a limit.
-func (d *admitter) overLimit(reason admission.Reason, namespace string, limits admission.Limits) problem {
+func (a *admitter) overLimit(reason admission.Reason, namespace string, limits admission.Limits) problem {
 	own := func(reason, format string, args ...any) problem {
 		return newProblem(reason, fmt.Sprintf(format, args...))
 	}
@@ -122,40 +122,40 @@ func (d *admitter) overLimit(reason admission.Reason, namespace string, limits a
 	case admission.OverShare:
 		return own(problems.NamespaceShare, "this gateway is nearly full, and the namespace %s has its share of it already", namespace)
 	}
-	return overloaded(d.capacity.Calls, d.capacity.Bytes)
+	return overloaded(a.capacity.Calls, a.capacity.Bytes)
 }
 
 // grow lets an admitted call use more memory, or says why not.
-func (d *admitter) grow(more reservation, limits admission.Limits) *problem {
-	d.mu.Lock()
-	decision := d.limiter.Grow(more.namespace, limits, more.bytes)
-	d.mu.Unlock()
+func (a *admitter) grow(more reservation, limits admission.Limits) *problem {
+	a.mu.Lock()
+	decision := a.limiter.Grow(more.namespace, limits, more.bytes)
+	a.mu.Unlock()
 	if decision.Reason == admission.Admitted {
 		return nil
 	}
-	p := d.overLimit(decision.Reason, more.namespace, limits)
+	p := a.overLimit(decision.Reason, more.namespace, limits)
 	p.Detail = "there was no room for the function's answer: " + p.Detail
 	return &p
 }
 
-func (d *admitter) free(h reservation) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.limiter.Release(time.Now(), h.namespace, h.bytes)
+func (a *admitter) free(r reservation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limiter.Release(time.Now(), r.namespace, r.bytes)
 }
 
 // held is the present use.
-func (d *admitter) held() admission.Capacity {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.limiter.Held()
+func (a *admitter) held() admission.Capacity {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.limiter.Held()
 }
 
 // dropNamespace drops the usage of a namespace without functions.
-func (d *admitter) dropNamespace(namespace string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.limiter.DropNamespace(namespace)
+func (a *admitter) dropNamespace(namespace string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limiter.DropNamespace(namespace)
 }
 
 // bodyMemory is how much memory the body of a request will use here. A body that is larger

@@ -36,35 +36,35 @@ type picker struct {
 // newPicker starts its sequences at random numbers, so that no two gateways begin with the
 // same unit.
 func newPicker() *picker {
-	l := &picker{seed: maphash.MakeSeed()}
-	for i := range l.last {
-		l.last[i].Store(rand.Uint32())
+	p := &picker{seed: maphash.MakeSeed()}
+	for i := range p.last {
+		p.last[i].Store(rand.Uint32())
 	}
-	return l
+	return p
 }
 
 // nextDraw is the next number of a function's sequence.
-func (l *picker) nextDraw(uid string) uint32 {
-	return l.last[maphash.String(l.seed, uid)%uint64(len(l.last))].Add(rollout.DrawStep)
+func (p *picker) nextDraw(uid string) uint32 {
+	return p.last[maphash.String(p.seed, uid)%uint64(len(p.last))].Add(rollout.DrawStep)
 }
 
 // pick is the unit of a call: the one of its tag or, without a tag, one by weight.
-func (l *picker) pick(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
+func (p *picker) pick(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
 	if e.Pick(0) == nil {
-		p := newProblem(problems.RevisionPending, "the function is new, and no revision of it was made yet; try again soon")
-		return nil, &p
+		why := newProblem(problems.RevisionPending, "the function is new, and no revision of it was made yet; try again soon")
+		return nil, &why
 	}
 	if tag == "" {
-		return e.Pick(l.nextDraw(e.UID())), nil
+		return e.Pick(p.nextDraw(e.UID())), nil
 	}
 	if at := slices.IndexFunc(e.Routes, func(r rollout.Route) bool { return r.Tag == tag }); at >= 0 {
 		return e.Routes[at].Unit, nil
 	}
-	p := newProblem(problems.UnknownTag, fmt.Sprintf("the function has no tag %q; see the traffic in windlass describe %s", tag, e.Key()))
+	why := newProblem(problems.UnknownTag, fmt.Sprintf("the function has no tag %q; see the traffic in windlass describe %s", tag, e.Key()))
 	if slices.ContainsFunc(e.Function.Spec.Traffic, func(t v1alpha1.TrafficTarget) bool { return t.Tag == tag }) {
-		p = newProblem(problems.RevisionPending, fmt.Sprintf("the tag %q is new, and calls are not routed by it yet; try again soon", tag))
+		why = newProblem(problems.RevisionPending, fmt.Sprintf("the tag %q is new, and calls are not routed by it yet; try again soon", tag))
 	}
-	return nil, &p
+	return nil, &why
 }
 
 // hasUnit reports whether a unit is still one of the function's.
