@@ -53,27 +53,27 @@ func (v *Invocation) ClaimByLoan(now time.Time) (Grant, error) {
 
 // grant begins an attempt. used is how many of its tickets are in no queue any more.
 func grant(v *Invocation, now time.Time, used int) Grant {
-	v.phase, v.begun, v.silentSince = Claimed, false, time.Time{}
-	v.attempt++
-	v.claimed = now
-	v.runBy = now.Add(v.spec.Timeout + RunGrace)
-	return Grant{Attempt: v.attempt, RunBy: v.runBy, CancelTicket: v.ticket.sent > used}
+	v.phase = Claimed
+	v.current = attempt{number: v.current.number + 1, claimed: now, runBy: now.Add(v.spec.Timeout + RunGrace)}
+	return Grant{Attempt: v.current.number, RunBy: v.current.runBy, CancelTicket: v.ticket.sent > used}
 }
 
 // isCurrent reports whether an attempt is the current one.
-func (v *Invocation) isCurrent(attempt int) bool { return v.phase == Claimed && v.attempt == attempt }
+func (v *Invocation) isCurrent(attempt int) bool {
+	return v.phase == Claimed && v.current.number == attempt
+}
 
 // Begin applies the head of the function's answer, which goes to the client unless there is an
 // error; whole says that it is the complete answer. The error is ErrOver, ErrClientGone,
 // ErrOutOfOrder or nil.
 func (v *Invocation) Begin(attempt int, whole bool) (Decision, error) {
 	switch {
-	case v.attempt != attempt || attempt == 0:
+	case v.current.number != attempt || attempt == 0:
 		return Decision{}, ErrOver
-	case v.begun:
+	case v.current.begun:
 		return Decision{}, ErrOutOfOrder
 	}
-	v.begun = true
+	v.current.begun = true
 	if v.phase != Claimed {
 		return Decision{}, ErrOver
 	}
@@ -94,7 +94,7 @@ func (v *Invocation) Finish(attempt int) (Decision, error) {
 	switch {
 	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
-	case !v.begun:
+	case !v.current.begun:
 		return Decision{}, ErrOutOfOrder
 	}
 	return v.end(), nil
@@ -110,7 +110,7 @@ func (v *Invocation) Fail(attempt int) Decision {
 
 // RunTimeout ends an attempt whose time is up.
 func (v *Invocation) RunTimeout(attempt int, now time.Time) Decision {
-	if !v.isCurrent(attempt) || now.Before(v.runBy) {
+	if !v.isCurrent(attempt) || now.Before(v.current.runBy) {
 		return Decision{}
 	}
 	d := v.fail(CauseTimedOut)
@@ -134,7 +134,7 @@ func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token,
 	switch {
 	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
-	case v.begun:
+	case v.current.begun:
 		return Decision{}, ErrOutOfOrder
 	}
 	if v.released++; !bodyKept || v.released >= MaxReleases {
@@ -147,7 +147,7 @@ func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token,
 // Decline is Release for an attempt that came too late to its instance, or never: another call had its
 // place, or its connection broke. That takes nothing from MaxReleases.
 func Decline(v *Invocation, attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
-	if v.isCurrent(attempt) && !v.begun {
+	if v.isCurrent(attempt) && !v.current.begun {
 		v.released--
 	}
 	return v.Release(attempt, now, token, bodyKept)
@@ -156,9 +156,9 @@ func Decline(v *Invocation, attempt int, now time.Time, token invocation.Token, 
 // GiveUp is Release for an attempt that has waited for a core and was asked to give the invocation
 // up. That takes nothing from the time that the invocation may wait, nor from MaxReleases.
 func (v *Invocation) GiveUp(attempt int, now time.Time, token invocation.Token) (Decision, error) {
-	if v.isCurrent(attempt) && !v.begun {
+	if v.isCurrent(attempt) && !v.current.begun {
 		v.released--
-		v.ticket.deadline = v.ticket.deadline.Add(now.Sub(v.claimed))
+		v.ticket.deadline = v.ticket.deadline.Add(now.Sub(v.current.claimed))
 	}
 	return v.Release(attempt, now, token, true)
 }
@@ -170,7 +170,7 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, wh
 	switch {
 	case !v.isCurrent(attempt):
 		return Decision{}, ErrOver
-	case !v.spec.MayRepeat || v.begun || attempt-v.untouched >= MaxAttempts:
+	case !v.spec.MayRepeat || v.current.begun || attempt-v.untouched >= MaxAttempts:
 		return v.fail(CauseGiven), nil
 	}
 	v.started, v.lost = true, why

@@ -31,7 +31,7 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 	case Queued:
 		return v.ticket.due(now, moved)
 	case Claimed:
-		return !now.Before(v.runBy)
+		return !now.Before(v.current.runBy)
 	}
 	return false
 }
@@ -44,15 +44,15 @@ func (v *Invocation) Due(now time.Time, moved bool) bool {
 // because one alone may run just before the event. If it queues the invocation again, that gets
 // the fresh token.
 func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token) Decision {
-	switch silent := seen.Ended && v.phase == Claimed && !v.begun; {
+	switch silent := seen.Ended && v.phase == Claimed && !v.current.begun; {
 	case !silent:
-		v.silentSince = time.Time{}
-	case v.silentSince.IsZero():
-		v.silentSince = now
+		v.current.silentSince = time.Time{}
+	case v.current.silentSince.IsZero():
+		v.current.silentSince = now
 	}
 	switch {
-	case !v.silentSince.IsZero() && now.Sub(v.silentSince) >= silentFor:
-		d, _ := v.Lose(v.attempt, now, fresh, InstanceLost)
+	case !v.current.silentSince.IsZero() && now.Sub(v.current.silentSince) >= silentFor:
+		d, _ := v.Lose(v.current.number, now, fresh, InstanceLost)
 		if d.Fail && d.Failure.Cause == CauseGiven {
 			d.Failure.Cause = CauseLost
 		}
@@ -60,7 +60,7 @@ func (v *Invocation) Audit(now time.Time, seen Observed, fresh invocation.Token)
 	case !v.Due(now, seen.Moved):
 		return Decision{}
 	case v.phase == Claimed:
-		return v.RunTimeout(v.attempt, now)
+		return v.RunTimeout(v.current.number, now)
 	case seen.Deleted:
 		return v.fail(CauseDeleted)
 	case now.After(v.ticket.deadline): // it was claimed then, and given back

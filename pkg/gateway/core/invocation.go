@@ -97,18 +97,24 @@ type Invocation struct {
 	answer Answer
 	ticket ticket
 
-	attempt     int       // of the last claim, from 1; 0 if there was none
-	untouched   int       // how many attempts ended before the function had seen anything of it
-	released    int       // how many of these were released by instances that should have run them
-	claimed     time.Time // when the last one began
-	runBy       time.Time
-	begun       bool      // the attempt has sent the head of an answer
-	silentSince time.Time // since when audits see that the attempt has ended; zero if the last did not
+	// current is the last attempt, also once that has ended.
+	current attempt
 
+	untouched int // how many attempts ended before the function had seen anything of it
+	released  int // how many of these were released by instances that should have run them
 	// started says that it may have run without, or before, the present claim.
 	started bool
 	// lost is why the last attempt that may have run was broken off; empty if none was.
 	lost string
+}
+
+// attempt is what an invocation knows of one attempt.
+type attempt struct {
+	number int // of the claim, from 1; 0 if there was none
+	// claimed is when it began, and runBy when it must have ended.
+	claimed, runBy time.Time
+	begun          bool      // it has sent the head of an answer
+	silentSince    time.Time // since when audits see that it has ended; zero if the last did not
 }
 
 // New is an invocation whose request is being read.
@@ -232,7 +238,7 @@ func (v *Invocation) ClientLeft() Decision {
 	claimed := v.phase == Claimed
 	return Decision{
 		Cancel: claimed && v.spec.CancelOnDisconnect,
-		GiveUp: claimed && !v.spec.CancelOnDisconnect && !v.begun,
+		GiveUp: claimed && !v.spec.CancelOnDisconnect && !v.current.begun,
 	}
 }
 
@@ -278,7 +284,7 @@ func failure(v *Invocation, why Cause) Failure {
 	f := Failure{Executed: invocation.ExecutedMaybe, Cause: why, Lost: v.lost}
 	switch {
 	case v.phase == Claimed:
-		f.Attempt, f.Lost = v.attempt, ""
+		f.Attempt, f.Lost = v.current.number, ""
 	case v.phase != Ended && !v.started:
 		f.Executed = invocation.ExecutedNo
 	}
@@ -323,7 +329,7 @@ func (v *Invocation) Answer() Answer { return v.answer }
 // stops waiting, or when the instance that has it must have ended. It is for simulators.
 func (v *Invocation) AnswerBy() time.Time {
 	if v.phase == Claimed {
-		return v.runBy
+		return v.current.runBy
 	}
 	return v.ticket.deadline
 }
@@ -383,6 +389,6 @@ func (v *Invocation) Ticket(now time.Time) (Ticket, bool) {
 	t := &v.ticket
 	return Ticket{
 		Token: t.token, Waited: now.Sub(v.spec.Admitted), Remaining: t.deadline.Sub(now),
-		Attempt: v.attempt + 1, Again: t.sent > 0,
+		Attempt: v.current.number + 1, Again: t.sent > 0,
 	}, v.phase == Queued
 }

@@ -70,7 +70,7 @@ var causeNames = map[Cause]string{
 
 // play carries out one event and says what was decided.
 func (s *story) play(t *testing.T, words []string) string {
-	v, now, n := s.v, s.now, s.v.attempt
+	v, now, n := s.v, s.now, s.v.current.number
 	has := func(word string) bool { return strings.Contains(strings.Join(words[1:], " "), word) }
 	token := func() invocation.Token { return invocation.Token{words[len(words)-1][0]} }
 	switch words[0] {
