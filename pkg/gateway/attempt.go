@@ -222,7 +222,7 @@ func (a *attempt) onRelease(release callwire.Release) error {
 		case a.waitsLong.Load() && a.call.whole:
 			a.giveUp(release.Reason)
 		case release.NoCredit:
-			a.handBack(release.Reason, core.Decline)
+			a.handBack(release.Reason, (*core.Invocation).Decline)
 		default:
 			a.handBack(release.Reason, (*core.Invocation).Release)
 		}
@@ -386,7 +386,7 @@ func (a *attempt) mayNotHaveCome() bool { return a.byLoan && !a.came }
 // neverCame ends an attempt whose call never came to its instance.
 func (a *attempt) neverCame() {
 	a.markEnded()
-	a.handBack("the connection broke before the instance had the call", core.Decline)
+	a.handBack("the connection broke before the instance had the call", (*core.Invocation).Decline)
 }
 
 // requeue ends the attempt without an answer. If that queues the call again, it logs why; ran

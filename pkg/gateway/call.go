@@ -67,7 +67,7 @@ func (c *call) sendTicket(send func(ownership.Slot, *agentwire.Ticket) bool) {
 		Trace:        c.scope.Wire(),
 	})
 	if sent {
-		core.TicketSent(c.invocation)
+		c.invocation.TicketSent()
 	}
 }
 

@@ -166,7 +166,7 @@ func (s *callState) claim(a *attempt, grant func(*core.Invocation) (core.Grant, 
 func (s *callState) refusal(token invocation.Token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return core.Refusal(s.invocation, token)
+	return s.invocation.Refusal(token)
 }
 
 // queued reports whether the call waits for an instance.

@@ -27,15 +27,15 @@ func (v *Invocation) Claim(now time.Time, token invocation.Token, cid invocation
 	case v.phase != Queued:
 		return Grant{}, ErrNotWaiting
 	case !v.ticket.token.Equal(token) || cid == "":
-		return Grant{}, Refusal(v, token)
+		return Grant{}, v.Refusal(token)
 	}
-	return grant(v, now, 1), nil
+	return v.grant(now, 1), nil
 }
 
 // Refusal is why an instance that may not have the invocation is refused: ErrNotWaiting if it has an
 // earlier ticket, which a scheduler may have handed out before the invocation got another one, and
 // otherwise ErrBadToken.
-func Refusal(v *Invocation, token invocation.Token) error {
+func (v *Invocation) Refusal(token invocation.Token) error {
 	if slices.ContainsFunc(v.ticket.earlier, token.Equal) {
 		return ErrNotWaiting
 	}
@@ -48,11 +48,11 @@ func (v *Invocation) ClaimByLoan(now time.Time) (Grant, error) {
 	if v.phase != Queued {
 		return Grant{}, ErrNotWaiting
 	}
-	return grant(v, now, 0), nil
+	return v.grant(now, 0), nil
 }
 
 // grant begins an attempt. used is how many of its tickets are in no queue any more.
-func grant(v *Invocation, now time.Time, used int) Grant {
+func (v *Invocation) grant(now time.Time, used int) Grant {
 	v.phase = Claimed
 	v.current = attempt{number: v.current.number + 1, claimed: now, runBy: now.Add(v.spec.Timeout + RunGrace)}
 	return Grant{Attempt: v.current.number, RunBy: v.current.runBy, CancelTicket: v.ticket.sent > used}
@@ -141,12 +141,12 @@ func (v *Invocation) Release(attempt int, now time.Time, token invocation.Token,
 		return v.FailUntouched(attempt), nil
 	}
 	v.untouched++
-	return queueAgain(v, now, token), nil
+	return v.queueAgain(now, token), nil
 }
 
 // Decline is Release for an attempt that came too late to its instance, or never: another call had its
 // place, or its connection broke. That takes nothing from MaxReleases.
-func Decline(v *Invocation, attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
+func (v *Invocation) Decline(attempt int, now time.Time, token invocation.Token, bodyKept bool) (Decision, error) {
 	if v.isCurrent(attempt) && !v.current.begun {
 		v.released--
 	}
@@ -177,11 +177,11 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invocation.Token, wh
 	if later := now.Add(v.spec.MaxQueueTime); v.ticket.deadline.Before(later) {
 		v.ticket.deadline = later
 	}
-	return queueAgain(v, now, token), nil
+	return v.queueAgain(now, token), nil
 }
 
 // queueAgain queues it again, unless its client is gone or its deadline has passed.
-func queueAgain(v *Invocation, now time.Time, token invocation.Token) Decision {
+func (v *Invocation) queueAgain(now time.Time, token invocation.Token) Decision {
 	if v.answer.Final() {
 		d := v.end()
 		d.CancelTicket = true

@@ -182,7 +182,7 @@ func (v *Invocation) Ask(now time.Time) Decision {
 }
 
 // TicketSent records that its Ticket is on its way to a scheduler.
-func TicketSent(v *Invocation) { v.ticket.sent++ }
+func (v *Invocation) TicketSent() { v.ticket.sent++ }
 
 // NotQueued records that a scheduler could not take its ticket, so that it is overdue.
 func (v *Invocation) NotQueued() {
@@ -262,7 +262,7 @@ func (v *Invocation) Abort(stop bool) Decision {
 	case Admitted, Queued:
 		return v.fail(CauseGiven)
 	}
-	d := v.answer.problem(failure(v, CauseGiven))
+	d := v.answer.problem(v.failure(CauseGiven))
 	d.Cancel = stop
 	return d
 }
@@ -276,11 +276,11 @@ func (v *Invocation) Wrote(whole bool) Decision {
 	if v.answer != AnswerBegun {
 		return Decision{}
 	}
-	return v.answer.problem(failure(v, CauseGiven))
+	return v.answer.problem(v.failure(CauseGiven))
 }
 
 // failure is the Failure of an invocation that is answered with a problem now.
-func failure(v *Invocation, why Cause) Failure {
+func (v *Invocation) failure(why Cause) Failure {
 	f := Failure{Executed: invocation.ExecutedMaybe, Cause: why, Lost: v.lost}
 	switch {
 	case v.phase == Claimed:
@@ -293,7 +293,7 @@ func failure(v *Invocation, why Cause) Failure {
 
 // fail ends it with a problem as answer.
 func (v *Invocation) fail(why Cause) Decision {
-	d := v.answer.problem(failure(v, why))
+	d := v.answer.problem(v.failure(why))
 	v.phase, d.End = Ended, true
 	return d
 }

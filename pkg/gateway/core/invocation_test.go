@@ -88,10 +88,10 @@ func TestATicketIsNotTheFirstOnlyIfAQueueMayHaveHadOne(t *testing.T) {
 		again  bool
 	}{
 		"no scheduler was sent one":        {func(*Invocation) {}, false},
-		"one was sent":                     {TicketSent, true},
-		"the one that was sent came back":  {func(v *Invocation) { TicketSent(v); v.NotQueued() }, false},
-		"only the second came back":        {func(v *Invocation) { TicketSent(v); TicketSent(v); v.NotQueued() }, true},
-		"one came back, then one was sent": {func(v *Invocation) { v.NotQueued(); TicketSent(v) }, true},
+		"one was sent":                     {(*Invocation).TicketSent, true},
+		"the one that was sent came back":  {func(v *Invocation) { v.TicketSent(); v.NotQueued() }, false},
+		"only the second came back":        {func(v *Invocation) { v.TicketSent(); v.TicketSent(); v.NotQueued() }, true},
+		"one came back, then one was sent": {func(v *Invocation) { v.NotQueued(); v.TicketSent() }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := queued(spec())
@@ -210,7 +210,7 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 func TestAnInvocationIsReleasedByABoundedNumberOfInstances(t *testing.T) {
 	type end func(v *Invocation, attempt int) (Decision, error)
 	release := func(v *Invocation, n int) (Decision, error) { return v.Release(n, start, invocation.Token{2}, true) }
-	decline := func(v *Invocation, n int) (Decision, error) { return Decline(v, n, start, invocation.Token{2}, true) }
+	decline := func(v *Invocation, n int) (Decision, error) { return v.Decline(n, start, invocation.Token{2}, true) }
 	giveUp := func(v *Invocation, n int) (Decision, error) { return v.GiveUp(n, start, invocation.Token{2}) }
 	for name, tc := range map[string]struct {
 		ends  []end
@@ -292,7 +292,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 				w.saw(d)
 			},
 			"decline": func(t *rapid.T) {
-				d, _ := Decline(v, w.attempt, w.now, w.token(), rapid.Bool().Draw(t, "kept"))
+				d, _ := v.Decline(w.attempt, w.now, w.token(), rapid.Bool().Draw(t, "kept"))
 				w.saw(d)
 			},
 			"lose": func(*rapid.T) {

@@ -135,7 +135,7 @@ func (s *story) play(t *testing.T, words []string) string {
 // sent is a decision in words. If that is to offer the ticket, a scheduler gets it.
 func (s *story) sent(d Decision) string {
 	if d.Offer {
-		TicketSent(s.v)
+		s.v.TicketSent()
 	}
 	return said(d, nil)
 }

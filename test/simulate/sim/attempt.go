@@ -57,7 +57,7 @@ func (a *attempt) released(m releaseFrame) {
 	case a.waitsLong:
 		a.leavesBusyNode()
 	case m.noCredit:
-		a.giveUp(core.Decline)
+		a.giveUp((*core.Invocation).Decline)
 	default:
 		a.giveUp((*core.Invocation).Release)
 	}
@@ -67,7 +67,7 @@ func (a *attempt) released(m releaseFrame) {
 // neverCame ends an attempt whose call never came to its instance.
 func (a *attempt) neverCame() {
 	a.conn.gateway.note("finds that a call never came", uint64(a.call.number), uint64(a.number))
-	a.giveUp(core.Decline)
+	a.giveUp((*core.Invocation).Decline)
 }
 
 func (a *attempt) giveUp(end func(*core.Invocation, int, time.Time, invocation.Token, bool) (core.Decision, error)) {

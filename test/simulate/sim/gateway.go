@@ -154,7 +154,7 @@ func (g *gateway) offer(c *call) {
 	}
 	l := g.linkTo(to.Addr)
 	if l.open {
-		core.TicketSent(c.life)
+		c.life.TicketSent()
 	}
 	l.send(offer{
 		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining,
