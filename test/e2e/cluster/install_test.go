@@ -68,7 +68,7 @@ func install(ctx context.Context) installation {
 func ownCluster(ctx context.Context, tag string) (state, kubeconfig, version string) {
 	GinkgoHelper()
 	if err := cluster.Missing(""); err != nil {
-		Skip("this machine cannot run a cluster: " + err.Error())
+		Fail("this machine cannot run a cluster: " + err.Error())
 	}
 	keep := os.Getenv("WINDLASS_E2E_KEEP")
 	if os.Getenv("WINDLASS_E2E_INSTALLED") == "1" {
