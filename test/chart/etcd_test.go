@@ -26,7 +26,8 @@ import (
 
 // TestEtcdStarts runs etcd with the arguments, the names and the certificates of
 // the chart. Each member has an address of its own on the loopback interface,
-// which it finds in a file that takes the place of /etc/hosts for it alone.
+// which it finds in a file that takes the place of /etc/hosts for it alone. The chart's
+// ports are fixed, so no other run of this test may have that address.
 func TestEtcdStarts(t *testing.T) {
 	program := binary(t, "etcd")
 	if out, err := exec.Command("unshare", "--mount", "--map-root-user", "true").CombinedOutput(); err != nil {
@@ -37,14 +38,20 @@ func TestEtcdStarts(t *testing.T) {
 			objects := render(t, "--set", fmt.Sprintf("etcd.replicas=%d", members))
 			dir := t.TempDir()
 			hosts, certificates := writeHosts(t, dir, members), writeCertificates(t, dir, objects)
+			ended := make(chan error, members)
 			for i := range members {
-				startMember(t, dir, hosts, certificates, program, objects, i)
+				startMember(t, dir, hosts, certificates, program, objects, i, ended)
 			}
 			gateway := clientOf(t, objects, "gateway")
 			for i := range members {
 				address := memberAddress(i)
 				eventually(t, "the member is ready", func(context.Context) (bool, error) {
-					return probe(t, "http://"+address+":2381/livez") && probe(t, "http://"+address+":2381/readyz"), nil
+					select {
+					case err := <-ended:
+						return false, err
+					default:
+						return probe(t, "http://"+address+":2381/livez") && probe(t, "http://"+address+":2381/readyz"), nil
+					}
 				})
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -65,7 +72,11 @@ func TestEtcdStarts(t *testing.T) {
 	}
 }
 
-func memberAddress(i int) string { return fmt.Sprintf("127.0.0.%d", 21+i) }
+// memberAddress differs from those of other processes: Linux has no more than 2^22 at a time.
+func memberAddress(i int) string {
+	n := os.Getpid()<<2 + i
+	return fmt.Sprintf("127.%d.%d.%d", n>>16&0xff, n>>8&0xff, n&0xff)
+}
 
 func memberHost(i int) string {
 	return fmt.Sprintf("windlass-etcd-%d.windlass-etcd.windlass.svc", i)
@@ -95,8 +106,8 @@ func writeCertificates(t *testing.T, dir string, objects []unstructured.Unstruct
 }
 
 // startMember runs a member as its container would be run, but for the folders
-// and the addresses to listen on.
-func startMember(t *testing.T, dir, hosts, certificates, program string, objects []unstructured.Unstructured, i int) {
+// and the addresses to listen on. It says so to ended if the member ends.
+func startMember(t *testing.T, dir, hosts, certificates, program string, objects []unstructured.Unstructured, i int, ended chan<- error) {
 	t.Helper()
 	pod := as[appsv1.StatefulSet](t, find(t, objects, "StatefulSet", "windlass-etcd")).Spec.Template
 	here := strings.NewReplacer(
@@ -115,9 +126,14 @@ func startMember(t *testing.T, dir, hosts, certificates, program string, objects
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		ended <- fmt.Errorf("member %d has ended: %v", i, cmd.Wait())
+	}()
 	t.Cleanup(func() {
 		cmd.Process.Kill()
-		cmd.Wait()
+		<-waited
 		if t.Failed() {
 			t.Logf("the log of member %d:\n%s", i, log)
 		}
