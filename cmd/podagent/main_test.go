@@ -23,6 +23,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -177,12 +178,13 @@ func function(t *testing.T) (port int) {
 	return server.Listener.Addr().(*net.TCPAddr).Port
 }
 
+// serveOneCall waits for the answer, and until the agent asks for another call.
 func (p *plane) serveOneCall(t *testing.T) {
 	t.Helper()
-	if got, want := string((<-p.answers).Body), "POST /path ping"; got != want {
+	if got, want := string(await(t, "the answer", p.answers).Body), "POST /path ping"; got != want {
 		t.Errorf("answer %q, want %q", got, want)
 	}
-	<-p.done
+	await(t, "a second pull", p.done)
 }
 
 func (p *plane) hearGoodbye(t *testing.T, detail string) {
@@ -261,7 +263,7 @@ func TestARuntimeThatAsksBeforeTheAgentIsThereIsAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answerEvent(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, c.Port, next)
+	answerEvent(t, c.Port, next)
 	p.serveOneCall(t)
 	stop()
 	p.hearGoodbye(t, "terminated")
@@ -284,16 +286,21 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			ctx, stop := context.WithCancel(t.Context())
-			ran := make(chan error, 1)
-			go func() { ran <- run(ctx) }()
+			ran := make(chan struct{})
+			go func() {
+				defer close(ran)
+				if err := run(ctx); err != nil {
+					t.Error(err)
+				}
+			}()
+			defer func() {
+				stop()
+				<-ran
+			}()
 			if protocol == agentenv.ProtocolLambdaRuntime {
-				pollOnce(t, c.Port)
+				answerEvent(t, c.Port, nextEvent(t, c.Port, ran))
 			}
 			p.serveOneCall(t)
-			stop()
-			if err := <-ran; err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }
@@ -312,28 +319,41 @@ func runtimeAPI(port int) string {
 	return fmt.Sprintf("http://127.0.0.1:%d/2018-06-01/runtime/invocation/", port)
 }
 
-// pollOnce takes one event from the Runtime API, as soon as that is there, and
-// answers it.
-func pollOnce(t *testing.T, port int) {
+// runtimeClient is a runtime that gives up after a while, as where another program has the port.
+func runtimeClient() *http.Client {
+	return &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+// nextEvent asks the Runtime API for an event, as soon as that is there. Without an agent it fails.
+func nextEvent(t *testing.T, port int, ended <-chan struct{}) (next *http.Response) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	base := runtimeAPI(port)
-	next, err := client.Get(base + "next")
-	for errors.Is(err, syscall.ECONNREFUSED) {
-		next, err = client.Get(base + "next")
-	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	client := runtimeClient()
+	err := sleep.Until(ctx, 5*time.Millisecond, func() (yes bool, err error) {
+		select {
+		case <-ended:
+			return false, errors.New("the agent has ended")
+		default:
+		}
+		next, err = client.Get(runtimeAPI(port) + "next")
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return false, nil
+		}
+		return true, err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answerEvent(t, client, port, next)
+	return next
 }
 
 // answerEvent answers the event that the Runtime API told next.
-func answerEvent(t *testing.T, client *http.Client, port int, next *http.Response) {
+func answerEvent(t *testing.T, port int, next *http.Response) {
 	t.Helper()
 	_ = next.Body.Close()
 	id := next.Header.Get("Lambda-Runtime-Aws-Request-Id")
-	answer, err := client.Post(runtimeAPI(port)+id+"/response", "text/plain", strings.NewReader("POST /path ping"))
+	answer, err := runtimeClient().Post(runtimeAPI(port)+id+"/response", "text/plain", strings.NewReader("POST /path ping"))
 	if err != nil {
 		t.Fatal(err)
 	}

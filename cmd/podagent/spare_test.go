@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -215,15 +214,7 @@ func TestASpareInstanceWhoseImageKnowsNoneSaysSo(t *testing.T) {
 	config := spareConfig(t, s.addr)
 	start, _, end := program(t, config.Environ())
 	start()
-	next := fmt.Sprintf("http://127.0.0.1:%d/2018-06-01/runtime/invocation/next", config.Port)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Get(next)
-	for errors.Is(err, syscall.ECONNREFUSED) {
-		answer, err = client.Get(next)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := nextEvent(t, config.Port, nil)
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusForbidden {
 		t.Errorf("it was answered with %s", answer.Status)
