@@ -3,15 +3,19 @@
 package clients
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/monitor/scrape"
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
@@ -59,21 +63,25 @@ func TestACallWhoseClientHasLeftNeverRuns(t *testing.T) {
 		"http1.1_expects": {"--http1.1", "--header", "Expect: 100-continue", "--expect100-timeout", "30", "--data-binary", "@" + big},
 		"http2_big":       {"--http2-prior-knowledge", "--data-binary", "@" + big},
 	}
-	wait := occupy(t, single, 3*time.Second)
-	nonces := make(map[string]string)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var clients sync.WaitGroup
+	t.Cleanup(clients.Wait)
+	wait := occupy(t, single, 5*time.Second)
+	nonces, ended := make(map[string]string), make(chan error, len(kinds))
 	for kind, arguments := range kinds {
 		nonces[kind] = rand.Text()
-		cmd := exec.Command("curl", append([]string{"--silent", "--header", "Lab-Nonce: " + nonces[kind], url(single) + "/see"}, arguments...)...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		left := time.AfterFunc(time.Second, func() { _ = cmd.Process.Kill() })
-		t.Cleanup(func() {
-			left.Stop()
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+		cmd := exec.CommandContext(ctx, "curl", append([]string{
+			"--silent", "--show-error", "--fail", "--header", "Lab-Nonce: " + nonces[kind], url(single) + "/see",
+		}, arguments...)...)
+		clients.Go(func() {
+			out, err := cmd.CombinedOutput()
+			ended <- fmt.Errorf("%s does not wait: %v: %s", kind, err, out)
 		})
 	}
+	awaitInFlight(t, single, 1+len(kinds), ended)
+	leave()
+	clients.Wait()
 	wait()
 	// The answer to one that comes behind them is the proof that their turn has passed.
 	stayed := rand.Text()
@@ -85,6 +93,46 @@ func TestACallWhoseClientHasLeftNeverRuns(t *testing.T) {
 			t.Errorf("%s: the call ran although its client had left", kind)
 		}
 	}
+}
+
+// awaitInFlight waits until so many calls of a function wait or run, or one has ended.
+func awaitInFlight(t *testing.T, function string, calls int, ended <-chan error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), settleWithin)
+	defer cancel()
+	err := sleep.Until(ctx, 20*time.Millisecond, func() (bool, error) {
+		select {
+		case err := <-ended:
+			return false, err
+		default:
+		}
+		n, err := inFlight(ctx, function)
+		return n == calls, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inFlight is how many calls of a function wait or run at the gateway.
+func inFlight(ctx context.Context, function string) (calls int, err error) {
+	families, err := scrape.Metrics(ctx, http.DefaultTransport, windlass.MetricsURL(windlass.Gateways[0]))
+	if err != nil {
+		return 0, err
+	}
+	for _, family := range families {
+		if family.GetName() != "windlass_gateway_invocations_in_flight" {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			for _, label := range series.GetLabel() {
+				if label.GetName() == "function" && label.GetValue() == function {
+					calls += int(series.GetGauge().GetValue())
+				}
+			}
+		}
+	}
+	return calls, nil
 }
 
 // A client that still sends when its call is refused can read why, and when to come again.
