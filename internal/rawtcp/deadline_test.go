@@ -3,12 +3,16 @@
 package rawtcp
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // ends are both ends of a connection.
@@ -29,30 +33,47 @@ func ends(t *testing.T) (here, there net.Conn) {
 	return here, there
 }
 
-// awaitWait waits until a transfer waits.
-func (d *deadline) awaitWait(t *testing.T) {
+// awaitWait waits until a transfer waits, or has ended.
+func (d *deadline) awaitWait(t *testing.T, ended <-chan error) {
 	t.Helper()
-	for limit := time.Now().Add(10 * time.Second); ; {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := sleep.Until(ctx, time.Millisecond, func() (bool, error) {
 		d.mu.Lock()
-		waits := d.waiting
-		d.mu.Unlock()
-		switch {
-		case waits:
-			return
-		case time.Now().After(limit):
-			t.Fatal("nothing waits")
-		}
+		defer d.mu.Unlock()
+		return d.waiting || len(ended) > 0, nil
+	})
+	if err != nil {
+		t.Fatal("nothing waits")
 	}
 }
 
-// What a deadline is, in the cases below. Those that pass do so before the other side sends.
+// patience bounds what happens at once unless something is wrong.
+const patience = 10 * time.Second
+
+// What a deadline is, in the cases below. The other side sends when one that was soon would have passed.
 const (
 	past  = -time.Hour
-	soon  = 200 * time.Millisecond // a read waits before that, also on a busy machine
+	soon  = 200 * time.Millisecond
 	late  = time.Hour
 	never = time.Duration(0)
 	sends = 3 * soon
 )
+
+// unlessSlow runs a test that puts a deadline off before it passes, and once more if the machine stood still
+// meanwhile: put tells how long it took, and then whether anything was wrong.
+func unlessSlow(t *testing.T, put func(t *testing.T) (took time.Duration, wrong error)) {
+	t.Helper()
+	for limit := time.Now().Add(patience); ; {
+		took, wrong := put(t)
+		if wrong == nil {
+			return
+		}
+		if took < soon || time.Now().After(limit) {
+			t.Fatalf("%v (after %v)", wrong, took)
+		}
+	}
+}
 
 func at(d time.Duration) time.Time {
 	if d == never {
@@ -89,31 +110,46 @@ func TestDeadlinesAreThoseOfAnyConnection(t *testing.T) {
 		for _, wraps := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				here, there := ends(t)
-				if wraps {
-					here = Wrap(here)
-				}
-				for _, d := range c.before {
-					_ = here.SetReadDeadline(at(d))
-				}
-				read := make(chan error, 1)
-				go func() {
-					_, err := here.Read(make([]byte, 1))
-					read <- err
-				}()
-				if wraps && c.meanwhile != nil {
-					here.(*Conn).in.until.awaitWait(t)
-				}
-				for _, d := range c.meanwhile {
-					_ = here.SetReadDeadline(at(d))
-				}
-				time.AfterFunc(sends, func() { _, _ = there.Write([]byte("x")) })
-				if err := <-read; errors.Is(err, os.ErrDeadlineExceeded) != c.timeout || !c.timeout && err != nil {
-					t.Errorf("a read by %T: %v", here, err)
-				}
+				unlessSlow(t, func(t *testing.T) (time.Duration, error) {
+					return readUntil(t, c.before, c.meanwhile, c.timeout, wraps)
+				})
 			})
 		}
 	}
+}
+
+// readUntil sets deadlines before and during a read, and says how long that took, and what is wrong.
+func readUntil(t *testing.T, before, meanwhile []time.Duration, timeout, wraps bool) (took time.Duration, wrong error) {
+	t.Helper()
+	here, there := ends(t)
+	if wraps {
+		here = Wrap(here)
+	}
+	began := time.Now()
+	for _, d := range before {
+		_ = here.SetReadDeadline(at(d))
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := here.Read(make([]byte, 1))
+		read <- err
+	}()
+	if wraps && meanwhile != nil {
+		here.(*Conn).in.until.awaitWait(t, read)
+	}
+	for _, d := range meanwhile {
+		_ = here.SetReadDeadline(at(d))
+	}
+	took = time.Since(began)
+	comes := sends
+	if timeout {
+		comes = patience // the read ends before that
+	}
+	defer time.AfterFunc(comes, func() { _, _ = there.Write([]byte("x")) }).Stop()
+	if err := <-read; errors.Is(err, os.ErrDeadlineExceeded) != timeout || !timeout && err != nil {
+		return took, fmt.Errorf("a read by %T: %w", here, err)
+	}
+	return took, nil
 }
 
 func TestNoDataComesAfterTheDeadline(t *testing.T) {
@@ -131,27 +167,39 @@ func TestNoDataComesAfterTheDeadline(t *testing.T) {
 }
 
 func TestAWriteGoesOnWhenItsDeadlineIsMadeLater(t *testing.T) {
-	here, there := ends(t)
+	data := make([]byte, 20<<20)
+	unlessSlow(t, func(t *testing.T) (took time.Duration, wrong error) {
+		here, there := ends(t)
+		c := Wrap(here).(*Conn)
+		began := time.Now()
+		_ = c.SetWriteDeadline(at(soon))
+		wrote := make(chan error, 1)
+		go func() {
+			_, err := c.Write(data)
+			if err != nil {
+				_ = c.Close() // nothing else comes
+			}
+			wrote <- err
+		}()
+		c.out.until.awaitWait(t, wrote)
+		_ = c.SetWriteDeadline(at(late))
+		took = time.Since(began)
+		passed := make(chan struct{})
+		time.AfterFunc(2*soon, func() { close(passed) })
+		<-passed
+		n, err := io.CopyN(io.Discard, there, int64(len(data)))
+		if err := errors.Join(<-wrote, err); err != nil {
+			return took, fmt.Errorf("%d bytes came: %w", n, err)
+		}
+		return took, nil
+	})
+}
+
+func TestAWriteToASideThatDoesNotReadEndsAtItsDeadline(t *testing.T) {
+	here, _ := ends(t)
 	c, data := Wrap(here).(*Conn), make([]byte, 20<<20)
 	_ = c.SetWriteDeadline(at(soon))
-	wrote := make(chan error, 1)
-	go func() {
-		_, err := c.Write(data)
-		wrote <- err
-	}()
-	c.out.until.awaitWait(t)
-	_ = c.SetWriteDeadline(at(late))
-	passed := make(chan struct{})
-	time.AfterFunc(2*soon, func() { close(passed) })
-	<-passed
-	if n, err := io.CopyN(io.Discard, there, int64(len(data))); err != nil {
-		t.Errorf("%d bytes came, %v", n, err)
-	}
-	if err := <-wrote; err != nil {
-		t.Error(err)
-	}
-	_ = c.SetWriteDeadline(at(soon))
 	if n, err := c.Write(data); !errors.Is(err, os.ErrDeadlineExceeded) || n == len(data) {
-		t.Errorf("%d bytes were written to a side that does not read, %v", n, err)
+		t.Errorf("%d bytes were written, %v", n, err)
 	}
 }
