@@ -2,6 +2,7 @@ package rawtcp_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/rawtcp"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // pair is a wrapped connection and its other end.
@@ -133,9 +135,9 @@ func TestAConnectionIsQuietUntilSomethingComes(t *testing.T) {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !is(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if sleep.Until(ctx, time.Millisecond, func() (bool, error) { return is(), nil }) != nil {
+		t.Fatalf("not in time: %s", what)
 	}
 }
