@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,6 +32,23 @@ func Programs(t testing.TB, names ...string) string {
 		}
 	}
 	return folder
+}
+
+// Ports are n different ports of this machine at which nobody listens.
+func Ports(t testing.TB, n int) []string {
+	t.Helper()
+	ports := make([]string, n)
+	for i := range ports {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close() // not sooner, so that no port comes twice
+		if _, ports[i], err = net.SplitHostPort(listener.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ports
 }
 
 // Environment is an API that is not started yet, with the CRDs of Windlass or

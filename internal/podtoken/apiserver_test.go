@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,7 +116,8 @@ func startAPIServer(t *testing.T) *rest.Config {
 		}
 		return path
 	}
-	etcd, peers, port := freePort(t), freePort(t), freePort(t)
+	ports := apitest.Ports(t, 3)
+	etcd, peers, port := ports[0], ports[1], ports[2]
 	start(t, filepath.Join(bin, "etcd"), "--data-dir="+filepath.Join(dir, "etcd"),
 		"--listen-client-urls=http://127.0.0.1:"+etcd, "--advertise-client-urls=http://127.0.0.1:"+etcd,
 		"--listen-peer-urls=http://127.0.0.1:"+peers, "--initial-advertise-peer-urls=http://127.0.0.1:"+peers,
@@ -164,20 +164,6 @@ func start(t *testing.T, path string, args ...string) {
 			t.Logf("%s wrote:\n%s", filepath.Base(path), tail(out.String()))
 		}
 	})
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // eventually repeats what a cluster that has just started may refuse.

@@ -10,7 +10,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/windlass-dev/windlass/internal/apitest"
 )
 
 // cluster is a control plane without nodes: what the API server admits, stores
@@ -43,7 +44,8 @@ func startCluster(t *testing.T) *cluster {
 	etcd, apiserver, manager := binary(t, "etcd"), binary(t, "kube-apiserver"), binary(t, "kube-controller-manager")
 	c := &cluster{helm: binary(t, "helm")}
 	dir := t.TempDir()
-	clients, peers, api := freePort(t), freePort(t), freePort(t)
+	ports := apitest.Ports(t, 3)
+	clients, peers, api := ports[0], ports[1], ports[2]
 
 	etcdURL := "http://127.0.0.1:" + clients
 	peerURL := "http://127.0.0.1:" + peers
@@ -161,17 +163,6 @@ func start(t *testing.T, dir, program string, args ...string) {
 			t.Logf("the end of the log of %s:\n%s", filepath.Base(program), strings.Join(lines[max(0, len(lines)-15):], "\n"))
 		}
 	})
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
 }
 
 func write(t *testing.T, path, text string) string {
