@@ -13,7 +13,9 @@ func (u *unit) waitingTickets() int { return u.view(time.Now()).Waiting }
 
 // observed lets a function learn from an execution.
 func (s *Scheduler) observed(f *unit, execution time.Duration) {
-	s.shell.step(f, &core.Pulled{CID: "nobody", Done: []core.Done{{Execution: execution}}})
+	s.shell.step(f, core.Joined{CID: "other", Capacity: 1})
+	s.shell.step(f, &core.Pulled{CID: "other", Done: []core.Done{{Execution: execution}}})
+	s.shell.step(f, core.Left{CID: "other"})
 }
 
 // learnStart lets a function learn from a start.

@@ -35,13 +35,16 @@ func (f *Function) doHandOut(h HandOut) {
 	f.do(&f.handOuts[len(f.handOuts)-1])
 }
 
+// arrived is how many calls have come, here and to gateways that ran them by loans.
+func (f *Function) arrived() uint64 { return f.queue.Arrived() + f.reports.served }
+
 // updateIdleSince records when the last call was done. It must follow every step that may
 // remove one.
 func (f *Function) updateIdleSince(now time.Time) {
 	switch {
 	case f.hasCalls():
 		f.idleSince = time.Time{}
-	case f.idleSince.IsZero() && f.queue.Arrived()+f.reports.served > 0:
+	case f.idleSince.IsZero() && f.arrived() > f.before:
 		f.idleSince = now
 	}
 }

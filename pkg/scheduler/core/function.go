@@ -80,7 +80,7 @@ type Function struct {
 	limiter   admission.Limiter
 	instances instances
 	// idleSince is when the last call was done; zero while the function has calls, and before
-	// the first.
+	// the first that came since it is served here.
 	idleSince time.Time
 
 	estimates   estimates

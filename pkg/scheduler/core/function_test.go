@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler"
+	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
 	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
@@ -407,5 +408,51 @@ func TestAReportMayChangeWhatCanBeEvicted(t *testing.T) {
 		if after, _ := f.Evictable(now, time.Second); len(after) != len(idle) && !changed {
 			t.Errorf("%T: %v could be evicted, and without notice %v can", e, idle, after)
 		}
+	}
+}
+
+// Whether a function was called while another scheduler served it is unknown, and so is how long it took since then.
+func TestAFunctionThatComesBackHasNotBeenIdle(t *testing.T) {
+	f, now := newTestFunction(), start
+	serve := func(epoch uint64) {
+		f.Step(now, OwnershipChanged{Term: invocation.Term{Epoch: epoch}})
+		f.Step(now, Joined{CID: "a", Capacity: 1})
+	}
+	call := func(id byte) {
+		f.Step(now, &Offered{Ticket: ticketOf(id, now)})
+		f.Step(now, &Pulled{CID: "a", Credits: 1, Wants: true})
+		f.Step(now, &Pulled{CID: "a", Done: []Done{{ID: ticketOf(id, now).ID, Execution: time.Millisecond}}})
+	}
+	serve(1)
+	call(1)
+	if f.idleSince != now {
+		t.Fatalf("idle since %v after its call has ended", f.idleSince)
+	}
+	f.Step(now, OwnershipChanged{Term: Unserved})
+	for _, e := range []Event{&Ticked{}, GatewaysAudited{}, &Pulled{CID: "a", Wants: true}} {
+		if f.Step(now, e); !f.idleSince.IsZero() {
+			t.Errorf("%T: idle since %v, though another scheduler serves it", e, f.idleSince)
+		}
+	}
+	now = now.Add(5 * time.Hour)
+	serve(2)
+	if f.Step(now, &Ticked{}); !f.idleSince.IsZero() {
+		t.Errorf("back, and idle since %v", f.idleSince)
+	}
+	call(2)
+	if f.idleSince != now {
+		t.Errorf("idle since %v after the first call since it is back", f.idleSince)
+	}
+}
+
+func TestALateExecutionDoesNotReplaceTheNextOwnersMean(t *testing.T) {
+	f := newTestFunction()
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	f.Step(start, Joined{CID: "a", Capacity: 1})
+	f.Step(start, OwnershipChanged{Term: Unserved})
+	f.Step(start, &Pulled{CID: "a", Done: []Done{{Execution: 30 * time.Second, CoreWait: time.Second}}})
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 2}, Restored: estimate.Means{Execution: 50 * time.Millisecond}})
+	if got := f.Means().Execution; got != 50*time.Millisecond || f.coreWaited != 0 {
+		t.Errorf("the mean is %v, and calls have waited %v for cores", got, f.coreWaited)
 	}
 }

@@ -66,10 +66,13 @@ func (e DrainRequested) apply(f *Function, _ time.Time) {
 // A ticket whose gateway the instance could not reach goes to another instance.
 func (e *Pulled) apply(f *Function, now time.Time) {
 	done, back := false, false
+	_, joined := f.instances[e.CID]
 	for _, d := range e.Done {
-		// The agent supplies this value, so it is bounded by the timeout.
-		f.estimates.executions.Observe(min(d.Execution, f.spec.Timeout))
-		f.coreWaited += invocation.ShortCoreWait(d.CoreWait)
+		if joined { // otherwise the next owner measures
+			// The agent supplies this value, so it is bounded by the timeout.
+			f.estimates.executions.Observe(min(d.Execution, f.spec.Timeout))
+			f.coreWaited += invocation.ShortCoreWait(d.CoreWait)
+		}
 		if d.Unclaimed {
 			f.queue.Requeue(e.CID, d.ID, now)
 			back = true

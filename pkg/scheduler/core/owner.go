@@ -11,6 +11,8 @@ type serving struct {
 	// term is the present term, and takenOver when it began.
 	term      invocation.Term
 	takenOver time.Time
+	// before is how many calls had come when the term before ended.
+	before uint64
 	// closed says that the function was deleted, or that its scheduler stops.
 	closed bool
 }
@@ -61,7 +63,7 @@ func (f *Function) releaseOwnership(now time.Time) {
 	f.reports.dropAll()
 	f.do(Release{})
 	f.refuseWaiting(NotOwner, now)
-	f.idleSince = time.Time{}
-	f.lost, f.last, f.degraded = nil, lastDecision{}, degradedMode{}
+	f.idleSince, f.before = time.Time{}, f.arrived()
+	f.lost, f.last, f.degraded, f.coreWaited = nil, lastDecision{}, degradedMode{}, 0
 	f.estimates = newEstimates(f.config)
 }
