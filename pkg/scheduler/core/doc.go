@@ -11,7 +11,7 @@
 //     tickets.
 //   - For at most HelloTime after a takeover, while instances of the previous owner have not
 //     connected, a function decides nothing. Otherwise a failover would launch a replacement
-//     for each of them. At a standby it decides nothing for StandbyTime unless tickets wait.
+//     for each of them. At a standby it decides nothing for 15 s unless tickets wait.
 //   - While nobody can confirm the ownership, a function has at most a fifth more instances
 //     than when that began.
 //   - A parked function has nothing to do until an event wakes it or its Park.Until comes.

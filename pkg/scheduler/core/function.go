@@ -23,9 +23,9 @@ const (
 	// must exceed the standby's hold time (1 s of healthy heartbeats) plus one heartbeat and
 	// one reconnect.
 	HelloTime = 2500 * time.Millisecond
-	// StandbyTime is how long a standby leaves to the owner what no call waits for: etcd names
+	// standbyTime is how long a standby leaves to the owner what no call waits for: etcd names
 	// another owner sooner if the owner is gone.
-	StandbyTime = 15 * time.Second
+	standbyTime = 15 * time.Second
 )
 
 // Config is shared by all functions of a scheduler.

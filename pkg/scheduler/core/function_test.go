@@ -157,10 +157,10 @@ func TestAStandbyLeavesTheMinimumToAnOwnerThatIsStarting(t *testing.T) {
 		if c.calls {
 			f.Step(now, &Offered{Ticket: ticketOf(1, now)})
 		}
-		if _, decided := decide(f, now.Add(StandbyTime-1), Observed{}); decided != c.decided {
+		if _, decided := decide(f, now.Add(standbyTime-1), Observed{}); decided != c.decided {
 			t.Errorf("%s: decided is %v, want %v", name, decided, c.decided)
 		}
-		if d, decided := decide(f, now.Add(StandbyTime), Observed{}); !decided || d.Wanted() != 2 {
+		if d, decided := decide(f, now.Add(standbyTime), Observed{}); !decided || d.Wanted() != 2 {
 			t.Errorf("%s: %+v in the end", name, d)
 		}
 	}

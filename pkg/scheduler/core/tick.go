@@ -89,7 +89,7 @@ func (f *Function) holds(o Observed, now time.Time) (until time.Time, held bool)
 	}
 	// At a standby, the owner may be there: it may only be starting, or be silent to this scheduler
 	// alone, and then both would launch the minimum of each function. A ticket does not wait for it.
-	until = f.takenOver.Add(StandbyTime)
+	until = f.takenOver.Add(standbyTime)
 	switch {
 	case f.term.Standby == "" || f.Tickets() > 0 || !now.Before(until):
 		return time.Time{}, false
