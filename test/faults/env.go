@@ -22,11 +22,13 @@ import (
 type faultEnv struct {
 	*lab.Lab
 	slots
-	rng  *rand.Rand
-	row  string
-	rate float64
-	// calls are those of the row so far.
-	calls []verdict.Call
+	rng *rand.Rand
+	row string
+	// prefix begins the names of the calls, and is that of no other row, nor of this one if it runs again.
+	prefix string
+	rate   float64
+	// calls are those of the row so far, and recovery those that came after it.
+	calls, recovery []verdict.Call
 	// notes are what the row measured, to be printed.
 	notes  []string
 	loads  int
@@ -136,7 +138,7 @@ func (s *faultEnv) config(next func(*rand.Rand) request) loadConfig {
 	s.loads++
 	return loadConfig{
 		Targets: s.Targets(), Rate: s.rate, Next: next, Patience: testTimeout + 5*time.Second,
-		Name: fmt.Sprintf("%s.%d", s.row, s.loads), Seed: s.rng.Uint64(),
+		Name: fmt.Sprintf("%s.%d", s.prefix, s.loads), Seed: s.rng.Uint64(),
 	}
 }
 

@@ -76,18 +76,14 @@ func (r *runner) figure(name, format string, value ...any) {
 // times is a count at the scale of the command line, at least one.
 func (r *runner) times(n int) int { return max(1, int(float64(n)*r.options.scale)) }
 
-// assess judges a scene that has ended and prints its counts.
+// assess judges a figure that was measured and prints its counts.
 func (r *runner) assess(ctx context.Context, s *faultEnv, name string, allow verdict.Allowance) error {
 	err := s.heal(ctx)
-	runs, readErr := r.newRuns()
-	if err == nil {
-		err = readErr
-	}
-	if err != nil {
+	report, readErr := r.judge(s, allow)
+	if err = errors.Join(err, readErr); err != nil {
 		return err
 	}
-	report := verdict.Judge(s.calls, runs, allow)
-	report.Faults = append(append(report.Faults, s.broken...), r.leaks(ctx)...)
+	report.Faults = append(report.Faults, r.leaks(ctx)...)
 	r.figure(name+"_calls", "%d", report.Calls)
 	r.figure(name+"_failed", "%d", report.Calls-report.Succeeded)
 	r.figure(name+"_lost", "%d", report.Lost)
@@ -307,12 +303,9 @@ func matrix(ctx context.Context, r *runner) error {
 		return err
 	}
 	var total summary
-	for seed := r.options.seed; total.Report.Calls < r.times(matrixCalls) && ctx.Err() == nil; seed++ {
-		round := &runner{lab: r.lab, options: r.options, out: r.out, epochs: r.epochs, read: r.read, usual: r.usual}
-		round.options.seed = seed
-		found, err := round.rows(ctx, rows)
+	for ; total.Report.Calls < r.times(matrixCalls) && ctx.Err() == nil; r.options.seed++ {
+		found, err := r.rows(ctx, rows)
 		total.add(found)
-		r.read = round.read
 		if err != nil {
 			return err
 		}

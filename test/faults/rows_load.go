@@ -132,7 +132,7 @@ func poison(ctx context.Context, s *faultEnv) error {
 // raw is a call that a client sends byte by byte. It has a name, so that the run log
 // tells whether it was executed.
 func (s *faultEnv) raw(name, function, query, headers string) (nonce, head string) {
-	nonce = s.row + "." + name
+	nonce = s.prefix + "." + name
 	return nonce, "POST " + path(lab.Namespace+"/"+function) + "?" + query + " HTTP/1.1\r\nHost: lab\r\nLab-Nonce: " + nonce + "\r\n" + headers + "\r\n"
 }
 

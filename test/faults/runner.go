@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,12 @@ type runner struct {
 	options options
 	out     io.Writer
 	epochs  *epochWatch
-	// read is how much of the run log earlier rows have written, in bytes.
-	read int64
+	// read is how much of the run log was read, in bytes.
+	read   int64
+	runLog verdict.RunLog
+	// history are the calls of all rows, and envs how many rows there were.
+	history verdict.History
+	envs    int
 	// usual is what members hold when nothing is wrong.
 	usual []holding
 }
@@ -62,6 +67,9 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	if err := s.atRest(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.passed(s); err != nil {
+		return nil, err
+	}
 	if r.usual, err = r.holdings(ctx); err != nil {
 		return nil, err
 	}
@@ -79,7 +87,11 @@ func (r *runner) newEnv(name string) (*faultEnv, error) {
 		mixed = mixed*131 + uint64(c)
 	}
 	rng := rand.New(rand.NewPCG(r.options.seed, mixed))
-	return &faultEnv{Lab: r.lab, slots: slots{r.lab, client}, rng: rng, row: name, rate: r.options.rate, epochs: r.epochs}, nil
+	r.envs++
+	return &faultEnv{
+		Lab: r.lab, slots: slots{r.lab, client}, rng: rng, row: name, prefix: fmt.Sprintf("%s.%d", name, r.envs),
+		rate: r.options.rate, epochs: r.epochs,
+	}, nil
 }
 
 // rowWithin bounds a row with all that comes after it.
@@ -97,7 +109,26 @@ func (r *runner) rows(ctx context.Context, rows []row) (summary, error) {
 		found.count(report)
 		found.Records = append(found.Records, newRecord(row, report, notes, took))
 	}
+	if report := r.afterwards(ctx); !report.Kept() {
+		last := row{id: "end", fault: "nothing: what was executed after the last row's verdict"}
+		r.print(last, report, nil, executedWithin)
+		found.count(report)
+		found.Records = append(found.Records, newRecord(last, report, nil, executedWithin))
+	}
 	return found, nil
+}
+
+// executedWithin is how long the last row is looked at for executions that come after its verdict.
+const executedWithin = 5 * time.Second
+
+// afterwards judges what is executed when the last row has ended.
+func (r *runner) afterwards(ctx context.Context) verdict.Report {
+	sleep.For(ctx, executedWithin)
+	report, err := r.judge(&faultEnv{}, nothing())
+	if err != nil {
+		report.Faults = append(report.Faults, err.Error())
+	}
+	return report
 }
 
 // row runs one row, heals Windlass, and returns the verdict, what the row measured, and
@@ -119,10 +150,7 @@ func (r *runner) row(ctx context.Context, row row) (report verdict.Report, notes
 	healing, stop := context.WithTimeout(context.WithoutCancel(ctx), rowWithin)
 	defer stop()
 	err = errors.Join(err, s.heal(healing))
-	runs, readErr := r.newRuns()
-	report = verdict.Judge(s.calls, runs, row.allow)
-	report.Faults = append(report.Faults, s.broken...)
-	report.Faults = append(report.Faults, verdict.Late(runs, s.forbidden)...)
+	report, readErr := r.judge(s, row.allow)
 	report.Faults = append(report.Faults, r.epochs.finding(s.epochsFall)...)
 	settled := time.Now()
 	report.Faults = append(report.Faults, r.leaks(healing)...)
@@ -162,8 +190,27 @@ func (r *runner) newRuns() ([]verdict.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.read += int64(len(text))
-	return verdict.ReadRunLog(strings.NewReader(string(text)))
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	r.read += int64(len(whole))
+	return r.runLog.Read(bytes.NewReader(whole))
+}
+
+// judge compares the calls of a row with what was executed since the last verdict, and adds what the row
+// holds against Windlass itself.
+func (r *runner) judge(s *faultEnv, allow verdict.Allowance) (verdict.Report, error) {
+	runs, err := r.newRuns()
+	report := r.history.Judge(verdict.Row{Calls: s.calls, Allow: allow, Recovery: s.recovery, Runs: runs, Forbidden: s.forbidden})
+	report.Faults = append(report.Faults, s.broken...)
+	return report, err
+}
+
+// passed judges calls that were made before any fault.
+func (r *runner) passed(s *faultEnv) error {
+	report, err := r.judge(s, nothing())
+	if err == nil && !report.Kept() {
+		err = fmt.Errorf("%s: %s", s.row, strings.Join(report.Faults, "; "))
+	}
+	return err
 }
 
 // Bounds of a recovery, within which Windlass works as before or never.
@@ -191,21 +238,21 @@ func (s *faultEnv) heal(ctx context.Context) error {
 }
 
 // recover returns when both standing functions have all their instances and
-// answer, call after call. These calls are not a part of the verdict on the fault,
-// but no call of them may be duplicated either.
+// answer, call after call. What the fault may cost is not said of these calls, and each may
+// fail; but none may be executed twice, or after a "no".
 func (s *faultEnv) recover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
 	for _, name := range []string{work, again} {
 		for good := 0; good < inARow; {
 			s.loads++
-			config := loadConfig{Targets: s.Targets(), Patience: 5 * time.Second, Name: fmt.Sprintf("%s.r%d", s.row, s.loads), Seed: s.rng.Uint64()}
-			config.Next = fixed(request{Function: "faults/" + name, Query: "ms=1", Body: 10})
-			calls := callSome(ctx, config, 1)
+			config := loadConfig{Targets: s.Targets(), Patience: 5 * time.Second, Name: fmt.Sprintf("%s.r%d", s.prefix, s.loads), Seed: s.rng.Uint64()}
+			config.Next = fixed(request{Function: "faults/" + name, Query: "ms=1", Body: 10, Repeatable: name == again})
+			call := s.probe(ctx, config)
 			if ctx.Err() != nil {
-				return fmt.Errorf("%s did not recover within %v: last answer %+v", name, recoverWithin, calls)
+				return fmt.Errorf("%s did not recover within %v: last answer %+v", name, recoverWithin, call)
 			}
-			if calls[0].Succeeded() && len(s.Kubelet.PodsOf(name)) >= warm {
+			if call.Succeeded() && len(s.Kubelet.PodsOf(name)) >= warm {
 				good++
 			} else {
 				good = 0
@@ -214,4 +261,17 @@ func (s *faultEnv) recover(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// probe makes one call of a recovery.
+func (s *faultEnv) probe(ctx context.Context, config loadConfig) verdict.Call {
+	calls := callSome(ctx, config, 1)
+	if len(calls) == 0 {
+		return verdict.Call{Outcome: verdict.Left}
+	}
+	if calls[0].Outcome == verdict.Unanswered {
+		calls[0].Outcome = verdict.Left // before a gateway has to answer
+	}
+	s.recovery = append(s.recovery, calls[0])
+	return calls[0]
 }

@@ -70,9 +70,7 @@ func (k *skew) row(ctx context.Context, r *runner, row row) (report verdict.Repo
 	defer s.etcd.Close()
 	err = row.run(ctx, s)
 	err = errors.Join(err, s.heal(ctx))
-	runs, readErr := r.newRuns()
-	report = verdict.Judge(s.calls, runs, row.allow)
-	report.Faults = append(report.Faults, s.broken...)
+	report, readErr := r.judge(s, row.allow)
 	report.Faults = append(report.Faults, r.epochs.finding(false)...)
 	if err = errors.Join(err, readErr); err != nil {
 		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
@@ -99,8 +97,7 @@ func (k *skew) begin(ctx context.Context, r *runner) error {
 	if err := s.recover(ctx); err != nil {
 		return err
 	}
-	_, err = r.newRuns()
-	return err
+	return r.passed(s)
 }
 
 // become restarts members as a release, one after the other.

@@ -19,7 +19,6 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
 )
 
@@ -64,18 +63,17 @@ func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int
 	if err != nil {
 		return 1, err
 	}
-	runs, err := r.newRuns()
+	report, err := r.judge(s, nothing())
 	if err != nil {
 		return 1, err
 	}
-	report := verdict.Judge(s.calls, runs, nothing())
-	for _, fault := range slices.Concat(report.Faults, s.broken, s.notes) {
+	for _, fault := range slices.Concat(report.Faults, s.notes) {
 		fmt.Fprintf(out, "      %s\n", fault)
 	}
 	failed := report.Calls - report.Succeeded
 	fmt.Fprintf(out, "share=%.2f failed=%d undo_seconds=%.3f cold_starts=%d lost=%d twice=%d calls=%d\n",
 		f.share, failed, f.undo.Seconds(), f.cold, report.Lost, report.Duplicated, report.Calls)
-	if !report.Kept() || failed > 0 || len(s.broken) > 0 || math.Abs(f.share-part) > partOff || f.undo > undoWithin || f.cold > 0 {
+	if !report.Kept() || failed > 0 || math.Abs(f.share-part) > partOff || f.undo > undoWithin || f.cold > 0 {
 		status = 1
 	}
 	return status, nil

@@ -94,28 +94,29 @@ type judge struct {
 	allow  Allowance
 }
 
-// Judge compares calls with executions.
-func Judge(calls []Call, runs []Run, allow Allowance) Report {
-	j := &judge{report: Report{Reasons: make(map[string]int)}, shown: make(map[string]int), allow: allow}
-	byNonce := make(map[string][]Run, len(runs))
-	for _, run := range runs {
-		byNonce[run.Nonce] = append(byNonce[run.Nonce], run)
-	}
+func newJudge(allow Allowance) *judge {
+	return &judge{report: Report{Reasons: make(map[string]int)}, shown: make(map[string]int), allow: allow}
+}
+
+// calls judges calls by their executions.
+func (j *judge) calls(calls []Call, byNonce map[string][]Run) {
 	for i := range calls {
 		j.call(calls[i], byNonce[calls[i].Nonce])
-	}
-	j.invocations(runs)
-	j.bound("maybe", j.report.Maybe, allow.Maybe)
-	j.bound("no", j.report.No, allow.No)
-	j.bound("broken", j.report.Broken, allow.Broken)
-	if !allow.Failures {
-		j.bound("failed", j.report.Failed, 0)
 	}
 	j.report.Illegal = illegalClaims(calls, byNonce)
 	if j.report.Illegal > 0 {
 		j.fault("illegal", fmt.Sprintf("%d histories of claims and answers that cannot be", j.report.Illegal))
 	}
-	return j.report
+}
+
+// bounds checks what the fault may cost.
+func (j *judge) bounds() {
+	j.bound("maybe", j.report.Maybe, j.allow.Maybe)
+	j.bound("no", j.report.No, j.allow.No)
+	j.bound("broken", j.report.Broken, j.allow.Broken)
+	if !j.allow.Failures {
+		j.bound("failed", j.report.Failed, 0)
+	}
 }
 
 // call judges one call by its executions.
@@ -202,15 +203,14 @@ func Late(runs []Run, forbidden map[string]int64) []string {
 }
 
 // invocations checks that an invocation belongs to one call, however often it was
-// executed.
-func (j *judge) invocations(runs []Run) {
-	nonce := make(map[string]string, len(runs))
+// executed, and notes to which.
+func (j *judge) invocations(runs []Run, nonces map[string]string) {
 	for _, run := range runs {
-		if before, known := nonce[run.Invocation]; known && before != run.Nonce {
+		if before, known := nonces[run.Invocation]; known && before != run.Nonce {
 			j.report.Crossed++
 			j.fault("crossed", fmt.Sprintf("invocation %s was executed for %s and for %s", run.Invocation, before, run.Nonce))
 		}
-		nonce[run.Invocation] = run.Nonce
+		nonces[run.Invocation] = run.Nonce
 	}
 }
 

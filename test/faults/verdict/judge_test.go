@@ -38,13 +38,17 @@ func honest() ([]verdict.Call, []verdict.Run) {
 	return calls, runs
 }
 
+func judge(calls []verdict.Call, runs []verdict.Run, allow verdict.Allowance) verdict.Report {
+	return new(verdict.History).Judge(verdict.Row{Calls: calls, Runs: runs, Allow: allow})
+}
+
 func lenient() verdict.Allowance {
 	return verdict.Allowance{Maybe: verdict.Any, No: verdict.Any, Broken: verdict.Any, Patience: time.Minute}
 }
 
 func TestAnHonestHistoryIsAcquitted(t *testing.T) {
 	calls, runs := honest()
-	report := verdict.Judge(calls, runs, lenient())
+	report := judge(calls, runs, lenient())
 	if !report.Kept() {
 		t.Errorf("held against it: %v", report.Faults)
 	}
@@ -120,7 +124,7 @@ func TestEveryLieIsCaught(t *testing.T) {
 	for name, test := range lies {
 		t.Run(name, func(t *testing.T) {
 			calls, runs := test.lie(honest())
-			report := verdict.Judge(calls, runs, lenient())
+			report := judge(calls, runs, lenient())
 			if !strings.Contains(strings.Join(report.Faults, "\n"), test.want) {
 				t.Errorf("%q is not among what is held against it: %q", test.want, report.Faults)
 			}
@@ -138,7 +142,7 @@ func TestAFaultMayCostNoMoreThanItIsAllowed(t *testing.T) {
 		calls, runs := honest()
 		allow := lenient()
 		restrict(&allow)
-		if report := verdict.Judge(calls, runs, allow); len(report.Faults) != 1 || !strings.HasPrefix(report.Faults[0], what+":") {
+		if report := judge(calls, runs, allow); len(report.Faults) != 1 || !strings.HasPrefix(report.Faults[0], what+":") {
 			t.Errorf("%s: held against it: %q", what, report.Faults)
 		}
 	}
@@ -147,12 +151,12 @@ func TestAFaultMayCostNoMoreThanItIsAllowed(t *testing.T) {
 func TestAFunctionMayFailOnlyWhereThatIsExpected(t *testing.T) {
 	calls, runs := honest()
 	calls[1].Status = 500
-	if report := verdict.Judge(calls, runs, lenient()); report.Kept() {
+	if report := judge(calls, runs, lenient()); report.Kept() {
 		t.Error("an error of the function went unnoticed")
 	}
 	allow := lenient()
 	allow.Failures = true
-	if report := verdict.Judge(calls, runs, allow); !report.Kept() {
+	if report := judge(calls, runs, allow); !report.Kept() {
 		t.Errorf("held against it: %q", report.Faults)
 	}
 }
@@ -160,7 +164,7 @@ func TestAFunctionMayFailOnlyWhereThatIsExpected(t *testing.T) {
 func TestReportsAddUp(t *testing.T) {
 	calls, runs := honest()
 	calls[4].Status, calls[4].Executed = 503, verdict.No
-	one := verdict.Judge(calls, runs, lenient())
+	one := judge(calls, runs, lenient())
 	var total verdict.Report
 	total.Add(one)
 	total.Add(one)

@@ -73,10 +73,19 @@ type Run struct {
 	Began, Ended int64
 }
 
-// ReadRunLog reads the lines that the function has written.
-func ReadRunLog(r io.Reader) ([]Run, error) {
+// RunLog reads what functions write, piece by piece.
+type RunLog struct {
+	// begun are the executions of earlier pieces, which may end in a later one.
+	begun map[execution]bool
+}
+
+// execution is what the lines on an execution have in common.
+type execution struct{ nonce, invocation, cid string }
+
+// Read reads the lines of the next piece, and returns the executions that began in it.
+func (l *RunLog) Read(r io.Reader) ([]Run, error) {
 	var runs []Run
-	open := make(map[[3]string]int)
+	open := make(map[execution]int)
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		var what string
@@ -85,21 +94,28 @@ func ReadRunLog(r io.Reader) ([]Run, error) {
 		if n, err := fmt.Sscan(lines.Text(), &what, &run.Nonce, &run.Invocation, &run.CID, &at); n != 5 {
 			return nil, fmt.Errorf("a line of the run log is not one: %q: %w", lines.Text(), err)
 		}
-		key := [3]string{run.Nonce, run.Invocation, run.CID}
+		key := execution{run.Nonce, run.Invocation, run.CID}
+		i, here := open[key]
 		switch strings.ToLower(what) {
 		case "began":
 			run.Began = at
 			open[key] = len(runs)
 			runs = append(runs, run)
 		case "ended", "cancelled":
-			i, began := open[key]
-			if !began {
+			if here {
+				runs[i].Ended = at
+			} else if !l.begun[key] {
 				return nil, fmt.Errorf("an execution ended that had not begun: %q", lines.Text())
 			}
-			runs[i].Ended = at
 		default:
 			return nil, fmt.Errorf("a line of the run log is of no kind: %q", lines.Text())
 		}
+	}
+	if l.begun == nil {
+		l.begun = make(map[execution]bool)
+	}
+	for key := range open {
+		l.begun[key] = true
 	}
 	return runs, lines.Err()
 }

@@ -10,7 +10,7 @@ import (
 
 func TestTheRunLogIsReadAsItWasWritten(t *testing.T) {
 	text := "began n1 i1 a 10\nbegan n2 i2 b 11\nended n2 i2 b 12\nbegan n1 i1 c 13\ncancelled n1 i1 c 14\n"
-	got, err := verdict.ReadRunLog(strings.NewReader(text))
+	got, err := new(verdict.RunLog).Read(strings.NewReader(text))
 	want := []verdict.Run{
 		{Nonce: "n1", Invocation: "i1", CID: "a", Began: 10},
 		{Nonce: "n2", Invocation: "i2", CID: "b", Began: 11, Ended: 12},
@@ -23,8 +23,18 @@ func TestTheRunLogIsReadAsItWasWritten(t *testing.T) {
 
 func TestARunLogThatIsNoneIsRefused(t *testing.T) {
 	for _, text := range []string{"began n1 i1 a\n", "began n1 i1 a soon\n", "ended n1 i1 a 10\n", "paused n1 i1 a 10\n"} {
-		if runs, err := verdict.ReadRunLog(strings.NewReader(text)); err == nil {
+		if runs, err := new(verdict.RunLog).Read(strings.NewReader(text)); err == nil {
 			t.Errorf("%q was read as %+v", text, runs)
 		}
+	}
+}
+
+func TestAnExecutionMayEndInALaterPieceOfTheRunLog(t *testing.T) {
+	var log verdict.RunLog
+	if _, err := log.Read(strings.NewReader("began n1 i1 a 10\n")); err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := log.Read(strings.NewReader("ended n1 i1 a 12\n")); err != nil || len(runs) != 0 {
+		t.Errorf("read %+v, %v; want none, since the execution was read before", runs, err)
 	}
 }
