@@ -35,6 +35,8 @@ type faultEnv struct {
 	broken []string
 	// forbidden are calls that nobody may run from a moment on, by nonce.
 	forbidden map[string]int64
+	// unread are the executions since the last verdict.
+	unread func() ([]verdict.Run, error)
 	// before is an owner that was asked for while etcd could answer.
 	before *lab.Member
 	// epochs saw every owner that a slot was given.
@@ -78,6 +80,11 @@ func (s *faultEnv) holds(so bool, format string, arguments ...any) {
 	if !so {
 		s.broken = append(s.broken, fmt.Sprintf(format, arguments...))
 	}
+}
+
+// shows holds it against the lab if the fault did not come about.
+func (s *faultEnv) shows(so bool, format string, arguments ...any) {
+	s.holds(so, format+", so that this shows nothing", arguments...)
 }
 
 // forbid notes that no execution of a call may begin from a moment on.

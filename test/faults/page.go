@@ -148,5 +148,5 @@ func resultsText(rounds []round) string {
 			fmt.Fprintf(&b, "- %s, seed %d: %s\n", in.Row, r.Seed, strings.Join(in.Faults, "; "))
 		}
 	}
-	return b.String()
+	return b.String() + unseen(rounds, changes())
 }

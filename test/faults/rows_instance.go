@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // instanceRows are faults of agents and functions.
@@ -105,32 +107,34 @@ func instanceRows() []row {
 		},
 		{
 			id: "F23", rate: 10, fault: "an agent and its function are paused for 15 s during a call that may run twice",
-			promise: "every call is answered; a late result is refused",
-			allow:   maybes(2), run: pauseAgent,
+			promise: "every call is answered; maybe for the one that ran there at most",
+			allow:   maybes(1), run: pauseAgent,
 		},
 	}
 }
 
 func killIdleAgents(ctx context.Context, s *faultEnv) error {
 	for range 3 {
-		if pods := s.Kubelet.PodsOf(work); len(pods) > 0 {
-			anyOf(s, pods).Agent().Kill()
-		}
+		s.killAgentOf(work)
 		s.call(ctx, 10, toWork(s.rng))
 	}
 	return nil
 }
 
+// killAgentOf kills the agent of a function's pod at random.
+func (s *faultEnv) killAgentOf(function string) {
+	pods := s.Kubelet.PodsOf(function)
+	s.shows(len(pods) > 0, "%s has no pod whose agent can be killed", function)
+	if len(pods) > 0 {
+		anyOf(s, pods).Agent().Kill()
+	}
+}
+
 func killAgents(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
 	return func(ctx context.Context, s *faultEnv) error {
-		return s.under(ctx, slowly(next, "ms=250"), func() error {
-			for range 3 {
-				name := strings.TrimPrefix(next(s.rng).Function, "faults/")
-				if pods := s.Kubelet.PodsOf(name); len(pods) > 0 {
-					anyOf(s, pods).Agent().Kill()
-				}
-				sleep.For(ctx, 1500*time.Millisecond)
-			}
+		return s.strike(ctx, slowly(next, "ms=250"), 3, func(pod *lab.Pod) error {
+			pod.Agent().Kill()
+			sleep.For(ctx, 1500*time.Millisecond)
 			return nil
 		})
 	}
@@ -166,7 +170,9 @@ func ignoredBody(ctx context.Context, s *faultEnv) error {
 		return request{Function: "faults/" + work, Query: "do=ignore-body&ms=500", Body: large}
 	}, func() error {
 		sleep.For(ctx, 3*time.Second)
-		for _, pod := range s.Kubelet.PodsOf(work) {
+		pods := s.Kubelet.PodsOf(work)
+		s.shows(len(pods) > 0, "%s has no pods", work)
+		for _, pod := range pods {
 			resident := residentKiB(pod.Agent().PID)
 			s.holds(resident < agentMemory, "the agent %s holds %d KiB", pod.CID, resident)
 		}
@@ -232,7 +238,9 @@ func rollPods(next func(*rand.Rand) request) func(context.Context, *faultEnv) er
 
 // deletePods deletes each pod that a function has now, as a drain does.
 func (s *faultEnv) deletePods(ctx context.Context, function string) error {
-	for _, pod := range s.Kubelet.PodsOf(function) {
+	pods := s.Kubelet.PodsOf(function)
+	s.shows(len(pods) > 0, "%s has no pods that can be deleted", function)
+	for _, pod := range pods {
 		if err := s.Kubelet.Delete(ctx, pod); err != nil {
 			return err
 		}
@@ -261,7 +269,10 @@ func rollAll(ctx context.Context, s *faultEnv) error {
 }
 
 func shortGrace(ctx context.Context, s *faultEnv) error {
-	return s.under(ctx, slowly(toWork, "ms=4000"), func() error {
+	calls, err := s.underLoad(ctx, s.config(slowly(toWork, "ms=4000")), func() error {
+		if _, _, err := s.busy(ctx, work); err != nil {
+			return err
+		}
 		for _, pod := range s.Kubelet.PodsOf(work) {
 			if err := s.Kubelet.DeleteWithin(ctx, pod, 1); err != nil {
 				return err
@@ -269,15 +280,13 @@ func shortGrace(ctx context.Context, s *faultEnv) error {
 		}
 		return nil
 	})
+	cut := slices.ContainsFunc(calls, func(c verdict.Call) bool { return c.Executed == verdict.Maybe })
+	s.shows(cut, "no call was cut off")
+	return err
 }
 
 func pauseAgent(ctx context.Context, s *faultEnv) error {
-	return s.under(ctx, slowly(toAgain, "ms=250"), func() error {
-		pods := s.Kubelet.PodsOf(again)
-		if len(pods) == 0 {
-			return nil
-		}
-		pod := anyOf(s, pods)
+	return s.strike(ctx, slowly(toAgain, "ms=250"), 1, func(pod *lab.Pod) error {
 		if err := pod.Hurt(syscall.SIGSTOP); err != nil {
 			return err
 		}

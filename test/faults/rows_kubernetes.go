@@ -231,6 +231,7 @@ func orphans(ctx context.Context, s *faultEnv) error {
 	var owner *lab.Member
 	err := s.with(ctx, "orphan", few, func(*v1alpha1.Function) (err error) {
 		s.call(ctx, 5, request{Function: "faults/orphan", Body: 10})
+		s.shows(len(s.Kubelet.PodsOf("orphan")) > 0, "the function has no pods")
 		if owner, err = s.owner(ctx, "orphan"); err == nil {
 			owner.Kill()
 		}

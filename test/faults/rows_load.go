@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
 )
@@ -19,7 +21,7 @@ import (
 func loadRows() []row {
 	return []row{
 		{
-			id: "F73", rate: 30, fault: "one function is called a hundred times as much as before",
+			id: "F73", rate: 30, fault: "one function with room for 50 calls is called a hundred times as much as before",
 			promise: "calls of others go on; those that are too many are refused", allow: refusals(), run: burst,
 		},
 		{
@@ -51,26 +53,46 @@ func fixed(r request) func(*rand.Rand) request {
 	return func(*rand.Rand) request { return r }
 }
 
+// burst calls a function a hundred times as much as before, which is more than its instances can run.
 func burst(ctx context.Context, s *faultEnv) error {
-	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(4)) }
+	limited := func(spec *v1alpha1.FunctionSpec) {
+		spec.Scaling.MaxInstances, spec.Calls.MaxInFlight = new(int32(4)), inBurst
+	}
 	return s.with(ctx, "noisy", limited, func(*v1alpha1.Function) error {
-		quiet := startLoad(ctx, s.config(toWork))
+		quiet, few := startLoad(ctx, s.config(toWork)), s.noisy(ctx, 3)
 		sleep.For(ctx, 3*time.Second)
 		began := now()
-		config := s.config(fixed(request{Function: "faults/noisy", Query: "ms=100", Body: 10}))
-		config.Rate, config.Clients = 0, 200
-		noisy := startLoad(ctx, config)
+		many := s.noisy(ctx, 300)
 		sleep.For(ctx, 8*time.Second)
 		ended := now()
-		calls := quiet.Stop()
-		s.calls = append(append(s.calls, noisy.Stop()...), calls...)
+		calls, noisy := quiet.Stop(), append(many.Stop(), few.Stop()...)
+		s.calls = append(append(s.calls, noisy...), calls...)
 		s.note("victim_p99_before=%v", latency(calls, 0, began, 0.99))
 		s.note("victim_p99_during=%v", latency(calls, began, ended, 0.99))
 		for _, c := range calls {
 			s.holds(c.Succeeded(), "a call of another function: %+v", c)
 		}
+		s.refusedSome(noisy)
 		return nil
 	})
+}
+
+// inBurst is how many calls of the function may wait or run.
+const inBurst = 50
+
+// noisy calls the function of a burst.
+func (s *faultEnv) noisy(ctx context.Context, rate float64) *load {
+	config := s.config(fixed(request{Function: "faults/noisy", Query: "ms=100", Body: 10}))
+	config.Rate = rate
+	return startLoad(ctx, config)
+}
+
+// refusedSome holds it against the lab if no call was one too many.
+func (s *faultEnv) refusedSome(calls []verdict.Call) {
+	refused := slices.ContainsFunc(calls, func(c verdict.Call) bool {
+		return c.Executed == verdict.No && c.Reason == string(invocation.RefusedConcurrency)
+	})
+	s.shows(refused, "no call was refused because of the limit")
 }
 
 // latency is a quantile of calls that began between two moments.

@@ -65,9 +65,7 @@ func (s *faultEnv) troubled(ctx context.Context) error {
 		owner.Kill()
 		sleep.For(ctx, 2*time.Second)
 		for range 3 {
-			if pods := s.Kubelet.PodsOf(again); len(pods) > 0 {
-				anyOf(s, pods).Agent().Kill()
-			}
+			s.killAgentOf(again)
 			sleep.For(ctx, time.Second)
 		}
 		return owner.Start()
@@ -118,9 +116,7 @@ func ownerWithoutFiles(ctx context.Context, s *faultEnv) error {
 			return err
 		}
 		for range 3 {
-			if pods := s.Kubelet.PodsOf(again); len(pods) > 0 {
-				anyOf(s, pods).Agent().Kill()
-			}
+			s.killAgentOf(again)
 			sleep.For(ctx, time.Second)
 		}
 		return restore()

@@ -151,6 +151,7 @@ func (s *faultEnv) halfOfPods() []*lab.Space {
 			half = append(half, pod.Space())
 		}
 	}
+	s.shows(len(half) > 0, "%s has no pods", work)
 	return half
 }
 

@@ -120,7 +120,7 @@ func killGateway(next func(*rand.Rand) request) func(context.Context, *faultEnv)
 			}
 		}
 		s.note("broken=%d", broken)
-		s.holds(broken > 0, "no call was at the gateway when it was killed, so that this shows nothing")
+		s.shows(broken > 0, "no call was at the gateway when it was killed")
 		return err
 	}
 }
@@ -241,7 +241,8 @@ func killAtRandom(ctx context.Context, s *faultEnv) error {
 			return m.Mend(ctx)
 		},
 	}
-	return s.under(ctx, toWork, func() error {
+	kills := 0
+	err := s.under(ctx, toWork, func() error {
 		victims := append(append([]*lab.Member{}, s.Schedulers...), s.Etcd.Members...)
 		errs := make(chan error, len(victims))
 		limited, cancel := context.WithTimeout(ctx, 40*time.Second)
@@ -263,6 +264,7 @@ func killAtRandom(ctx context.Context, s *faultEnv) error {
 			sleep.For(limited, upTo(s.rng, 8*time.Second))
 			if pods := s.Kubelet.PodsOf(work); len(pods) > 0 {
 				anyOf(s, pods).Agent().Kill()
+				kills++
 			}
 		}
 		var err error
@@ -271,6 +273,9 @@ func killAtRandom(ctx context.Context, s *faultEnv) error {
 		}
 		return err
 	})
+	s.note("kills=%d", kills)
+	s.shows(kills > 0, "no agent was killed")
+	return err
 }
 
 // upTo is some time, at random.

@@ -90,7 +90,7 @@ func (r *runner) newEnv(name string) (*faultEnv, error) {
 	r.envs++
 	return &faultEnv{
 		Lab: r.lab, slots: slots{r.lab, client}, rng: rng, row: name, prefix: fmt.Sprintf("%s.%d", name, r.envs),
-		rate: r.options.rate, epochs: r.epochs,
+		rate: r.options.rate, epochs: r.epochs, unread: r.unread,
 	}, nil
 }
 
@@ -176,23 +176,36 @@ func (r *runner) print(row row, report verdict.Report, notes []string, took time
 	}
 }
 
-// newRuns reads what the functions have written since it was read last.
+// newRuns reads what functions have written since the last verdict.
 func (r *runner) newRuns() ([]verdict.Run, error) {
+	runs, length, err := r.peek()
+	r.read += length
+	return runs, err
+}
+
+// unread is newRuns that leaves all to the verdict.
+func (r *runner) unread() ([]verdict.Run, error) {
+	runs, _, err := r.peek()
+	return runs, err
+}
+
+// peek reads what of the run log was not read yet, as far as its lines are whole.
+func (r *runner) peek() (runs []verdict.Run, length int64, err error) {
 	file, err := os.Open(r.lab.RunLog)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer file.Close()
 	if _, err := file.Seek(r.read, io.SeekStart); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	r.read += int64(len(whole))
-	return r.runLog.Read(bytes.NewReader(whole))
+	runs, err = r.runLog.Read(bytes.NewReader(whole))
+	return runs, int64(len(whole)), err
 }
 
 // judge compares the calls of a row with what was executed since the last verdict, and adds what the row
