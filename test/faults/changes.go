@@ -25,6 +25,18 @@ func changes() []change {
 			was: "agents were picked at random, so few of them ran a call when they were hit",
 		},
 		{
+			on: "2026-11-29", rows: []string{"F1", "F1b"},
+			was: "connections might also break at the other gateway",
+		},
+		{
+			on: "2026-11-29", rows: []string{"F9", "F9b", "F9c", "F10", "F13", "F14"},
+			was: "calls had to fail, and nobody looked whether with the status that the row names, or whether F14's agent had crashed",
+		},
+		{
+			on: "2026-11-29", rows: []string{"F102"},
+			was: "any number of calls might end with maybe",
+		},
+		{
 			on: "2026-11-29", rows: []string{"F73"},
 			was: "the function had no limit and 200 callers that waited for their answers, so no call was refused",
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -40,22 +41,22 @@ func instanceRows() []row {
 		{
 			id: "F9", fault: "the function's process exits during a call",
 			promise: "502 maybe within seconds, one execution",
-			allow:   maybes(4), run: misbehaving("exit", 4),
+			allow:   maybes(4), run: misbehaving("exit", 4, maybeWith(http.StatusBadGateway)),
 		},
 		{
 			id: "F9b", fault: "the function's process dies of a segmentation fault during a call",
 			promise: "502 maybe within seconds, one execution",
-			allow:   maybes(4), run: misbehaving("segfault", 4),
+			allow:   maybes(4), run: misbehaving("segfault", 4, maybeWith(http.StatusBadGateway)),
 		},
 		{
 			id: "F9c", fault: "the function closes its connection instead of answering",
 			promise: "502 maybe within seconds, one execution",
-			allow:   maybes(6), run: misbehaving("break", 6),
+			allow:   maybes(6), run: misbehaving("break", 6, maybeWith(http.StatusBadGateway)),
 		},
 		{
 			id: "F10", fault: "the function hangs",
 			promise: "504 maybe when its time is over; later calls are answered",
-			allow:   maybes(2), run: misbehaving("hang", 2),
+			allow:   maybes(2), run: misbehaving("hang", 2, maybeWith(http.StatusGatewayTimeout)),
 		},
 		{
 			id: "F11", rate: 2, fault: "the function does not read a large body for a while",
@@ -65,7 +66,7 @@ func instanceRows() []row {
 		{
 			id: "F13", fault: "the function's answer does not end",
 			promise: "cut off when its time is over, and never a clean end",
-			allow:   verdict.Allowance{Patience: testTimeout, Broken: 2}, run: misbehaving("endless", 2),
+			allow:   verdict.Allowance{Patience: testTimeout, Broken: 2}, run: misbehaving("endless", 2, cutOff),
 		},
 		{
 			id: "F14", fault: "the function's answers are not HTTP, or not quite",
@@ -144,21 +145,41 @@ func killAgents(next func(*rand.Rand) request) func(context.Context, *faultEnv) 
 // on a machine that is busy.
 const soon = 8 * time.Second
 
-// misbehaving makes calls in which the function of its own does something wrong,
+// misbehaving makes calls in which the function of its own does something wrong and that fail in one way,
 // each followed by one that it answers.
-func misbehaving(what string, times int) func(context.Context, *faultEnv) error {
+func misbehaving(what string, times int, failed func(verdict.Call) bool) func(context.Context, *faultEnv) error {
 	return func(ctx context.Context, s *faultEnv) error {
 		short := func(spec *v1alpha1.FunctionSpec) { spec.Template.Timeout.Duration = 2 * time.Second }
 		return s.with(ctx, "wrong", short, func(*v1alpha1.Function) error {
 			s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 			for range times {
 				bad := s.call(ctx, 1, request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
-				s.holds(len(bad) == 1 && bad[0].Latency() < soon && !bad[0].Succeeded(), "a call that had to fail soon: %+v", bad)
+				s.holds(len(bad) == 1 && inTime(failed)(bad[0]), "a call that had to fail in another way: %+v", bad)
 				s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 			}
 			return nil
 		})
 	}
+}
+
+// inTime adds that the caller knows soon.
+func inTime(as func(verdict.Call) bool) func(verdict.Call) bool {
+	return func(c verdict.Call) bool { return as(c) && c.Latency() < soon }
+}
+
+// maybeWith is how a call ends that has this status and "maybe".
+func maybeWith(status int) func(verdict.Call) bool {
+	return func(c verdict.Call) bool {
+		return c.Outcome == verdict.Answered && c.Status == status && c.Executed == verdict.Maybe
+	}
+}
+
+// cutOff is how a call ends whose answer breaks off.
+func cutOff(c verdict.Call) bool { return c.Outcome == verdict.Broken }
+
+// badAnswer is how a call may end whose function does not answer as HTTP has it.
+func badAnswer(c verdict.Call) bool {
+	return c.Succeeded() || cutOff(c) || maybeWith(http.StatusBadGateway)(c)
 }
 
 // agentMemory is how much memory an agent may hold at the very most, in KiB.
@@ -191,10 +212,19 @@ func residentKiB(pid int) int {
 
 func badAnswers(ctx context.Context, s *faultEnv) error {
 	return s.with(ctx, "wrong", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
+		var pods []*lab.Pod
+		s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 		for _, what := range []string{"garbage", "two-lengths", "bad-chunk", "truncate", "twice", "storm"} {
-			s.call(ctx, 1, request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
+			pods = append(pods, s.Kubelet.PodsOf("wrong")...)
+			bad := s.call(ctx, 1, request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
+			s.holds(len(bad) == 1 && inTime(badAnswer)(bad[0]), "the call of %q: %+v", what, bad)
 			good := s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 			s.holds(len(good) == 1 && good[0].Succeeded(), "the call after %q: %+v", what, good)
+		}
+		s.shows(len(pods) > 0, "the function has no pods")
+		for _, pod := range pods {
+			agent := pod.Agent()
+			s.holds(agent.Alive() || agent.ExitCode() == 0, "an agent has crashed")
 		}
 		return nil
 	})

@@ -97,13 +97,7 @@ func killGatewayWithoutSchedulers(ctx context.Context, s *faultEnv) error {
 		back = now()
 		return errors.Join(err, undo(), gateway.Revive(ctx))
 	})
-	broken := 0
-	for _, c := range calls {
-		if c.Outcome == verdict.Broken && c.Gateway != gateway.Name {
-			broken++
-		}
-	}
-	s.holds(broken == 0, "%d calls broke at the gateway that lived", broken)
+	s.brokenOnlyAt(calls, gateway.Name)
 	s.waitedForNobody(calls, gone, back)
 	return err
 }

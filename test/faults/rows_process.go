@@ -121,8 +121,31 @@ func killGateway(next func(*rand.Rand) request) func(context.Context, *faultEnv)
 		}
 		s.note("broken=%d", broken)
 		s.shows(broken > 0, "no call was at the gateway when it was killed")
+		s.brokenOnlyAt(calls, gateway.Name)
 		return err
 	}
+}
+
+// brokenOnlyAt holds connections that broke at other gateways than this one against Windlass.
+func (s *faultEnv) brokenOnlyAt(calls []verdict.Call, gateway string) {
+	elsewhere := 0
+	for _, c := range calls {
+		if c.Outcome == verdict.Broken && c.Gateway != gateway {
+			elsewhere++
+		}
+	}
+	s.holds(elsewhere == 0, "%d calls broke at a gateway that lived", elsewhere)
+}
+
+// maybesWithin holds more maybes than the killed instances can have had calls against Windlass.
+func (s *faultEnv) maybesWithin(calls []verdict.Call, kills int) {
+	maybes := 0
+	for _, c := range calls {
+		if c.Executed == verdict.Maybe {
+			maybes++
+		}
+	}
+	s.holds(maybes <= kills, "%d calls ended with maybe, and %d instances were killed, with a call each at most", maybes, kills)
 }
 
 func killOwner(next func(*rand.Rand) request) func(context.Context, *faultEnv) error {
@@ -242,7 +265,7 @@ func killAtRandom(ctx context.Context, s *faultEnv) error {
 		},
 	}
 	kills := 0
-	err := s.under(ctx, toWork, func() error {
+	calls, err := s.underLoad(ctx, s.config(toWork), func() error {
 		victims := append(append([]*lab.Member{}, s.Schedulers...), s.Etcd.Members...)
 		errs := make(chan error, len(victims))
 		limited, cancel := context.WithTimeout(ctx, 40*time.Second)
@@ -275,6 +298,7 @@ func killAtRandom(ctx context.Context, s *faultEnv) error {
 	})
 	s.note("kills=%d", kills)
 	s.shows(kills > 0, "no agent was killed")
+	s.maybesWithin(calls, kills)
 	return err
 }
 
