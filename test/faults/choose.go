@@ -87,5 +87,5 @@ func list(out io.Writer) {
 
 // documented is the row's line in docs/reliability.md.
 func (r row) documented() string {
-	return fmt.Sprintf("| %s | %s | %s | %s |", r.id, r.fault, r.promise, r.load())
+	return fmt.Sprintf("| %s | %s | %s | %s |", r.id, r.fault, r.promise, r.callers())
 }

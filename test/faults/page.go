@@ -63,7 +63,7 @@ func between(page []byte, begin, end, text string) ([]byte, error) {
 func rowsText() string {
 	var b strings.Builder
 	for _, chapter := range chapters() {
-		fmt.Fprintf(&b, "\n### %s\n\n| row | what breaks | what is promised | calls/s |\n|---|---|---|---|\n", chapter.title)
+		fmt.Fprintf(&b, "\n### %s\n\n| row | what breaks | what is promised | calls |\n|---|---|---|---|\n", chapter.title)
 		for _, row := range chapter.rows {
 			fmt.Fprintln(&b, row.documented())
 		}
@@ -71,12 +71,15 @@ func rowsText() string {
 	return b.String() + "\n"
 }
 
-// load is how many calls begin in a second, in words.
-func (r row) load() string {
-	if r.rate > 0 {
-		return fmt.Sprintf("%g", r.rate)
+// callers says how often is called, or by whom.
+func (r row) callers() string {
+	switch {
+	case r.load != "":
+		return r.load
+	case r.rate > 0:
+		return fmt.Sprintf("%g/s", r.rate)
 	}
-	return "150"
+	return "150/s"
 }
 
 // roundsText is one line for each round.

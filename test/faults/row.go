@@ -14,6 +14,8 @@ type row struct {
 	// rate is how many calls begin in a second while the fault lasts; 0 is that of
 	// the command line.
 	rate float64
+	// load says who calls where calls do not begin at a rate.
+	load string
 	// allow is what the fault may cost.
 	allow verdict.Allowance
 	// run puts the fault upon the scene and takes it back. An error is

@@ -21,7 +21,7 @@ import (
 func instanceRows() []row {
 	return []row{
 		{
-			id: "F5", fault: "idle agents are killed",
+			id: "F5", load: "one by one", fault: "idle agents are killed",
 			promise: "nothing visible", allow: nothing(), run: killIdleAgents,
 		},
 		{
@@ -39,22 +39,22 @@ func instanceRows() []row {
 			allow:   verdict.Allowance{Patience: testTimeout, Maybe: 3, Broken: 3}, run: killAgents(large(toWork)),
 		},
 		{
-			id: "F9", fault: "the function's process exits during a call",
+			id: "F9", load: "one by one", fault: "the function's process exits during a call",
 			promise: "502 maybe within seconds, one execution",
 			allow:   maybes(4), run: misbehaving("exit", 4, maybeWith(http.StatusBadGateway)),
 		},
 		{
-			id: "F9b", fault: "the function's process dies of a segmentation fault during a call",
+			id: "F9b", load: "one by one", fault: "the function's process dies of a segmentation fault during a call",
 			promise: "502 maybe within seconds, one execution",
 			allow:   maybes(4), run: misbehaving("segfault", 4, maybeWith(http.StatusBadGateway)),
 		},
 		{
-			id: "F9c", fault: "the function closes its connection instead of answering",
+			id: "F9c", load: "one by one", fault: "the function closes its connection instead of answering",
 			promise: "502 maybe within seconds, one execution",
 			allow:   maybes(6), run: misbehaving("break", 6, maybeWith(http.StatusBadGateway)),
 		},
 		{
-			id: "F10", fault: "the function hangs",
+			id: "F10", load: "one by one", fault: "the function hangs",
 			promise: "504 maybe when its time is over; later calls are answered",
 			allow:   maybes(2), run: misbehaving("hang", 2, maybeWith(http.StatusGatewayTimeout)),
 		},
@@ -64,12 +64,12 @@ func instanceRows() []row {
 			allow:   nothing(), run: ignoredBody,
 		},
 		{
-			id: "F13", fault: "the function's answer does not end",
+			id: "F13", load: "one by one", fault: "the function's answer does not end",
 			promise: "cut off when its time is over, and never a clean end",
 			allow:   verdict.Allowance{Patience: testTimeout, Broken: 2}, run: misbehaving("endless", 2, cutOff),
 		},
 		{
-			id: "F14", fault: "the function's answers are not HTTP, or not quite",
+			id: "F14", load: "one by one", fault: "the function's answers are not HTTP, or not quite",
 			promise: "502 maybe, or the part that is good; the agent survives",
 			allow:   verdict.Allowance{Patience: testTimeout, Maybe: verdict.Any, Broken: 2}, run: badAnswers,
 		},

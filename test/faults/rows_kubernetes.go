@@ -57,11 +57,11 @@ func kubernetesRows() []row {
 			promise: "no call of a warm function fails", allow: nothing(), run: withoutKubelets,
 		},
 		{
-			id: "F68", fault: "the owner is paused in the middle of a burst of creations, and resumes",
+			id: "F68", load: "30 callers", fault: "the owner is paused in the middle of a burst of creations, and resumes",
 			promise: "no more pods than the function may have", allow: nothing(), run: twoBrains,
 		},
 		{
-			id: "F69", fault: "a function is deleted while its owner is dead",
+			id: "F69", load: "one by one", fault: "a function is deleted while its owner is dead",
 			promise: "none of its pods stays", allow: refusals(), run: orphans,
 		},
 		{
@@ -69,7 +69,7 @@ func kubernetesRows() []row {
 			promise: "calls are answered, or refused as not found", allow: refusals(), run: recreated,
 		},
 		{
-			id: "F72", fault: "a function is deleted while calls wait and run",
+			id: "F72", load: "20 callers", fault: "a function is deleted while calls wait and run",
 			promise: "those that wait are refused; nobody waits for ever", allow: anything(), run: deleted,
 		},
 	}

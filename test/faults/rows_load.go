@@ -21,11 +21,11 @@ import (
 func loadRows() []row {
 	return []row{
 		{
-			id: "F73", rate: 30, fault: "one function with room for 50 calls is called a hundred times as much as before",
+			id: "F73", rate: 30, load: "30/s of others; 3/s, then 300/s", fault: "one function with room for 50 calls is called a hundred times as much as before",
 			promise: "calls of others go on; those that are too many are refused", allow: refusals(), run: burst,
 		},
 		{
-			id: "F75", fault: "a hundred and fifty clients give up after 0.7 s and call again at once",
+			id: "F75", load: "10 callers, and those", fault: "a hundred and fifty clients give up after 0.7 s and call again at once",
 			promise: "calls of others go on, and afterwards all", allow: nothing(), run: retryStorm,
 		},
 		{

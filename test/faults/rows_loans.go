@@ -33,7 +33,7 @@ func loanRows() []row {
 			allow:   verdict.Allowance{Patience: testTimeout, Broken: verdict.Any}, run: killGatewayWithoutSchedulers,
 		},
 		{
-			id: "F112", fault: "a function is called once in 12 s while all schedulers are away for 40 s",
+			id: "F112", load: "each gateway, one by one", fault: "a function is called once in 12 s while all schedulers are away for 40 s",
 			promise: "its instances keep what they have lent: no call waits for a scheduler",
 			allow:   nothing(), run: seldomCalled,
 		},

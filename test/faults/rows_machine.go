@@ -18,7 +18,7 @@ func machineRows() []row {
 			promise: "no call fails", allow: nothing(), run: fullDisk,
 		},
 		{
-			id: "F58", fault: "a gateway may open no more files",
+			id: "F58", load: "150 callers, then 250", fault: "a gateway may open no more files",
 			promise: "calls are answered, or their connections broken; it recovers",
 			allow:   verdict.Allowance{Patience: testTimeout, Broken: verdict.Any, No: verdict.Any}, run: noFiles,
 		},
