@@ -51,6 +51,23 @@ func TestEveryAlertHasARunbookTestsAndAScenario(t *testing.T) {
 	}
 }
 
+func TestAlertsAreChosenByName(t *testing.T) {
+	for list, want := range map[string]bool{
+		"": true, "TickLag": true, "WindlassTickLag,NoCapacity": true,
+		"TickLagg": false, "TickLag,": false, "NoCapacity,ticklag": false,
+	} {
+		if err := checkAlerts(list); (err == nil) != want {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
+
+func TestThePartWithoutAlertsTakesNoAlerts(t *testing.T) {
+	if _, err := (options{part: demoPart, alerts: "TickLag", factor: 1}).main(); err == nil {
+		t.Error("nothing was run, and all was well")
+	}
+}
+
 func namesOfFiles(t *testing.T, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -165,6 +166,20 @@ func (w *harness) fires(ctx context.Context, alert, function string) (*prometheu
 		}
 	}
 	return nil, nil
+}
+
+// checkAlerts returns an error if a list has a name that no alert has.
+func checkAlerts(list string) error {
+	if list == "" {
+		return nil
+	}
+	all := append(functionScenarios(), componentScenarios()...)
+	for name := range strings.SplitSeq(list, ",") {
+		if !slices.ContainsFunc(all, func(s scenario) bool { return named(name, s.alert) }) || name == "" {
+			return fmt.Errorf("-alerts: no alert is named %q", name)
+		}
+	}
+	return nil
 }
 
 // named says whether a list such as "TickLag,NoCapacity" has a name; an empty one

@@ -86,6 +86,12 @@ func (o options) main() (ok bool, err error) {
 	if o.part != "" && o.part != demoPart && o.part != alertsPart || o.factor < 1 {
 		return false, fmt.Errorf("-part %q and -factor %v: write demo or alerts, and at least 1", o.part, o.factor)
 	}
+	if o.part == demoPart && o.alerts != "" {
+		return false, fmt.Errorf("-part demo brings no alerts about, and -alerts names %s", o.alerts)
+	}
+	if err := checkAlerts(o.alerts); err != nil {
+		return false, err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if dir, inside := lab.Inside(); inside {
