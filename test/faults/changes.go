@@ -37,6 +37,10 @@ func changes() []change {
 			was: "any number of calls might end with maybe",
 		},
 		{
+			on: "2026-11-29", rows: []string{"F52"},
+			was: "the lab no longer saw slots move once F33 had run, so that it counted none",
+		},
+		{
 			on: "2026-11-29", rows: []string{"F73"},
 			was: "the function had no limit and 200 callers that waited for their answers, so no call was refused",
 		},

@@ -23,8 +23,9 @@ import (
 // epochWatch notes every owner of a slot that etcd names, and that a scheduler
 // says it knows of.
 type epochWatch struct {
-	// moves is how often etcd was seen to give a slot an owner.
-	moves atomic.Int64
+	etcd store
+	// watch is that of the row.
+	watch *slotWatch
 
 	mu   sync.Mutex
 	seen []verdict.Epoch
@@ -40,7 +41,13 @@ type sight struct {
 // askEvery is how often schedulers are asked.
 const askEvery = 500 * time.Millisecond
 
-// watchEpochs begins to watch, and goes on until the process ends.
+// store is what is used of etcd.
+type store interface {
+	clientv3.KV
+	clientv3.Watcher
+}
+
+// watchEpochs begins to ask schedulers, and goes on until the process ends.
 func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 	client, err := l.Etcd.Client()
 	if err != nil {
@@ -50,29 +57,83 @@ func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &epochWatch{last: make(map[sight]uint64)}
-	watching := context.WithoutCancel(ctx)
-	go func() {
-		defer client.Close()
-		for answer := range client.Watch(watching, lab.Prefix+"/slots/", clientv3.WithPrefix()) {
-			for _, e := range answer.Events {
-				key := string(e.Kv.Key)
-				slot, err := strconv.Atoi(key[strings.LastIndexByte(key, '/')+1:])
-				if err == nil && e.Type == clientv3.EventTypePut {
-					w.moves.Add(1)
-					w.observe("etcd", slot, uint64(e.Kv.ModRevision))
-				}
-			}
-		}
-	}()
+	w := &epochWatch{etcd: client, last: make(map[sight]uint64)}
 	for _, m := range l.Schedulers {
 		conn, err := grpc.NewClient("passthrough:///"+l.WireAddr(m), grpc.WithTransportCredentials(tls.ClientCredentials(lab.Domain.Scheduler())))
 		if err != nil {
 			return nil, err
 		}
-		go w.ask(watching, m, controlwire.NewSchedulerClient(conn))
+		go w.ask(context.WithoutCancel(ctx), m, controlwire.NewSchedulerClient(conn))
 	}
 	return w, nil
+}
+
+// slotWatch watches the slots in etcd.
+type slotWatch struct {
+	stop context.CancelFunc
+	// moves is how often etcd was seen to give a slot an owner, and heard the revision up to which all was seen.
+	moves, heard atomic.Int64
+}
+
+// heardKey is beside the keys of Windlass, and watched with them.
+const heardKey = lab.Prefix + "-lab"
+
+// follow watches slots from now on. A watch that has seen more than there is, since etcd has lost its memory, sees nothing
+// until there is as much again; so each row has its own.
+func (w *epochWatch) follow(ctx context.Context) error {
+	if w.watch != nil {
+		w.watch.stop()
+	}
+	got, err := w.etcd.Get(ctx, heardKey)
+	if err != nil {
+		return fmt.Errorf("watching slots: %w", err)
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	w.watch = &slotWatch{stop: stop}
+	go w.listen(watching, w.watch, got.Header.Revision+1)
+	return nil
+}
+
+// listen notes all that etcd says from a revision on. A watch that etcd ends begins again.
+func (w *epochWatch) listen(ctx context.Context, watch *slotWatch, from int64) {
+	for ctx.Err() == nil {
+		for answer := range w.etcd.Watch(ctx, lab.Prefix, clientv3.WithPrefix(), clientv3.WithRev(from)) {
+			for _, e := range answer.Events {
+				w.note(watch, e)
+			}
+			from = max(from, answer.CompactRevision, answer.Header.Revision+1)
+		}
+		sleep.For(ctx, askEvery)
+	}
+}
+
+// note notes one change in etcd.
+func (w *epochWatch) note(watch *slotWatch, e *clientv3.Event) {
+	number, isSlot := strings.CutPrefix(string(e.Kv.Key), lab.Prefix+"/slots/")
+	slot, err := strconv.Atoi(number)
+	if isSlot && err == nil && e.Type == clientv3.EventTypePut {
+		watch.moves.Add(1)
+		w.observe("etcd", slot, uint64(e.Kv.ModRevision))
+	}
+	watch.heard.Store(e.Kv.ModRevision)
+}
+
+// seenWithin is how long the watch may take to see what the row itself writes.
+const seenWithin = 10 * time.Second
+
+// moves is how often slots were given an owner in this row. It is an error if the watch does not see what is written.
+func (w *epochWatch) moves(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, seenWithin)
+	defer cancel()
+	put, err := w.etcd.Put(ctx, heardKey, "")
+	if err != nil {
+		return 0, err
+	}
+	err = sleep.Until(ctx, 10*time.Millisecond, func() (bool, error) { return w.watch.heard.Load() >= put.Header.Revision, nil })
+	if err != nil {
+		return 0, fmt.Errorf("the watch of slots does not see what is written: %w", err)
+	}
+	return int(w.watch.moves.Load()), nil
 }
 
 // ask asks a scheduler again and again which owners it knows. Each process is an

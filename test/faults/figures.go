@@ -160,7 +160,7 @@ func withoutAny(ctx context.Context, r *runner) error {
 // schedulers are silent.
 func stalls(name string, times int, silence time.Duration, whom whom, hit blow) func(context.Context, *runner) error {
 	return func(ctx context.Context, r *runner) error {
-		s, err := r.newEnv(name)
+		s, err := r.newEnv(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func rolling(ctx context.Context, r *runner) error {
 		{"all", func(ctx context.Context, s *faultEnv) error { return s.restartEverything(ctx) }},
 	}
 	for _, kind := range kinds {
-		s, err := r.newEnv("rolling_" + kind.name)
+		s, err := r.newEnv(ctx, "rolling_"+kind.name)
 		if err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func outages(ctx context.Context, r *runner) error {
 		}},
 	}
 	for _, kind := range kinds {
-		s, err := r.newEnv(kind.name)
+		s, err := r.newEnv(ctx, kind.name)
 		if err != nil {
 			return err
 		}

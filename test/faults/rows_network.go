@@ -279,25 +279,38 @@ func flapping(ctx context.Context, s *faultEnv) error {
 		if err != nil {
 			return err
 		}
-		before := s.epochs.moves.Load()
-		defer func() {
-			moves := int(s.epochs.moves.Load() - before)
-			s.note("moves=%d", moves)
-			// They may go to others once, and come back.
-			s.holds(moves <= 2*slots, "slots moved %d times, and the scheduler whose link flapped had %d", moves, slots)
-		}()
-		for range 10 {
-			if err := owner.Unplug(ctx); err != nil {
-				return err
-			}
-			sleep.For(ctx, time.Second)
-			if err := owner.Plug(ctx); err != nil {
-				return err
-			}
-			sleep.For(ctx, time.Second)
+		before, err := s.epochs.moves(ctx)
+		if err != nil {
+			return err
 		}
+		if err := s.flap(ctx, owner); err != nil {
+			return err
+		}
+		after, err := s.epochs.moves(ctx)
+		if err != nil {
+			return err
+		}
+		moves := after - before
+		s.note("moves=%d", moves)
+		// They may go to others once, and come back.
+		s.holds(moves <= 2*slots, "slots moved %d times, and the scheduler whose link flapped had %d", moves, slots)
 		return nil
 	}))
+}
+
+// flap takes a member's link away and gives it back, ten times.
+func (s *faultEnv) flap(ctx context.Context, m *lab.Member) error {
+	for range 10 {
+		if err := m.Unplug(ctx); err != nil {
+			return err
+		}
+		sleep.For(ctx, time.Second)
+		if err := m.Plug(ctx); err != nil {
+			return err
+		}
+		sleep.For(ctx, time.Second)
+	}
+	return nil
 }
 
 func fewPorts(ctx context.Context, s *faultEnv) error {

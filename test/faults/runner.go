@@ -56,7 +56,7 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	if r.epochs, err = watchEpochs(ctx, l); err != nil {
 		return nil, err
 	}
-	s, err := r.newEnv("start")
+	s, err := r.newEnv(ctx, "start")
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +76,13 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	return r, nil
 }
 
-func (r *runner) newEnv(name string) (*faultEnv, error) {
+func (r *runner) newEnv(ctx context.Context, name string) (*faultEnv, error) {
 	client, err := r.lab.Etcd.Client()
 	if err != nil {
 		return nil, err
+	}
+	if err := r.epochs.follow(ctx); err != nil {
+		return nil, errors.Join(err, client.Close())
 	}
 	// Each row has chance of its own, so that it is the same alone.
 	var mixed uint64
@@ -137,7 +140,7 @@ func (r *runner) row(ctx context.Context, row row) (report verdict.Report, notes
 	ctx, cancel := context.WithTimeout(ctx, rowWithin)
 	defer cancel()
 	began := time.Now()
-	s, err := r.newEnv(row.id)
+	s, err := r.newEnv(ctx, row.id)
 	if err != nil {
 		return verdict.Report{Faults: []string{err.Error()}}, nil, time.Since(began)
 	}

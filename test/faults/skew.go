@@ -63,7 +63,7 @@ func (k *skew) run(ctx context.Context, r *runner, out io.Writer) (status int, e
 // releases.
 func (k *skew) row(ctx context.Context, r *runner, row row) (report verdict.Report, notes []string, took time.Duration) {
 	began := time.Now()
-	s, err := r.newEnv(row.id)
+	s, err := r.newEnv(ctx, row.id)
 	if err != nil {
 		return verdict.Report{Faults: []string{err.Error()}}, nil, 0
 	}
@@ -80,7 +80,7 @@ func (k *skew) row(ctx context.Context, r *runner, row row) (report verdict.Repo
 
 // begin puts the older release in the place of everything.
 func (k *skew) begin(ctx context.Context, r *runner) error {
-	s, err := r.newEnv("older")
+	s, err := r.newEnv(ctx, "older")
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ type traffic struct {
 
 // run prints one line, and is 1 if a figure is not as it should be.
 func (f *traffic) run(ctx context.Context, r *runner, out io.Writer) (status int, err error) {
-	s, err := r.newEnv("traffic")
+	s, err := r.newEnv(ctx, "traffic")
 	if err != nil {
 		return 1, err
 	}
