@@ -36,8 +36,12 @@ func ancestors(ctx context.Context, r *runner) error {
 		if err != nil {
 			return err
 		}
-		r.figure("ancestor_"+bug.name, "%s row=%s", map[bool]string{true: "guarded", false: "NOT"}[found.Survived == found.Rows], bug.row)
-		guarded += found.Survived
+		r.figure("ancestor_"+bug.name, "%s row=%s", map[bool]string{true: "guarded", false: "NOT"}[found.status() == 0], bug.row)
+		if found.status() == 0 {
+			guarded++
+		} else {
+			r.broken = true
+		}
 	}
 	r.figure("ancestor_bugs_guarded", "%d/%d", guarded, len(ancestorBugs))
 	return nil

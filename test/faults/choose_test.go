@@ -89,3 +89,16 @@ func TestEveryRowIsComplete(t *testing.T) {
 		}
 	}
 }
+
+func TestFiguresAreChosenByName(t *testing.T) {
+	for list, want := range map[string]int{"all": len(allFigures()), "kill": 1, "pause,kill": 2} {
+		if chosen, err := chooseFigures(list); err != nil || len(chosen) != want {
+			t.Errorf("%q chooses %d, %v; want %d", list, len(chosen), err, want)
+		}
+	}
+	for _, list := range []string{"kil", "kill,", "all,kill"} {
+		if chosen, err := chooseFigures(list); err == nil {
+			t.Errorf("%q chooses %d", list, len(chosen))
+		}
+	}
+}

@@ -35,21 +35,46 @@ func allFigures() []figure {
 	}
 }
 
+// chooseFigures takes those that a list names; "all" names all.
+func chooseFigures(list string) ([]figure, error) {
+	all := allFigures()
+	if list == "all" {
+		return all, nil
+	}
+	var chosen []figure
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(all, func(f figure) bool { return f.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-figures: no figure is named %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
 // figures measures those that the command line names, and prints each as
-// name=value.
+// name=value. The status is 1 if a promise was broken.
 func (r *runner) figures(ctx context.Context) (status int, err error) {
 	fmt.Fprintf(r.out, "# fault lab: commit=%s date=%s machine=%q seed=%d scale=%g\n",
 		commit(), time.Now().UTC().Format("2006-01-02"), machine(), r.options.seed, r.options.scale)
-	names := strings.Split(r.options.figures, ",")
-	for _, f := range allFigures() {
-		if r.options.figures != "all" && !slices.Contains(names, f.name) {
-			continue
-		}
+	chosen, err := chooseFigures(r.options.figures)
+	if err != nil {
+		return 1, err
+	}
+	for _, f := range chosen {
 		if err := f.measure(ctx, r); err != nil {
 			return 1, fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
-	return 0, nil
+	return r.status(), nil
+}
+
+// status is that of the command after figures.
+func (r *runner) status() int {
+	if r.broken {
+		return 1
+	}
+	return 0
 }
 
 func commit() string {
@@ -84,6 +109,12 @@ func (r *runner) assess(ctx context.Context, s *faultEnv, name string, allow ver
 		return err
 	}
 	report.Faults = append(report.Faults, r.leaks(ctx)...)
+	r.counts(name, report)
+	return nil
+}
+
+// counts prints those of a figure, and what is held against Windlass.
+func (r *runner) counts(name string, report verdict.Report) {
 	r.figure(name+"_calls", "%d", report.Calls)
 	r.figure(name+"_failed", "%d", report.Calls-report.Succeeded)
 	r.figure(name+"_lost", "%d", report.Lost)
@@ -92,7 +123,7 @@ func (r *runner) assess(ctx context.Context, s *faultEnv, name string, allow ver
 	for _, fault := range report.Faults {
 		fmt.Fprintf(r.out, "# %s: %s\n", name, fault)
 	}
-	return nil
+	r.broken = r.broken || !report.Kept()
 }
 
 // blow makes a scheduler silent in some way, until undo.
@@ -317,6 +348,7 @@ func matrix(ctx context.Context, r *runner) error {
 	r.figure("matrix_duplicated", "%d", total.Report.Duplicated)
 	r.figure("matrix_wrong_no", "%d", total.Report.WrongNo)
 	r.figure("matrix_maybe_rate", "%.6f", total.Report.MaybeRate())
+	r.broken = r.broken || total.status() != 0
 	return nil
 }
 

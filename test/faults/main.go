@@ -100,6 +100,11 @@ func (o options) main() (status int, err error) {
 	if _, err := o.chosen(); err != nil {
 		return 0, err
 	}
+	if o.figures != "" {
+		if _, err := chooseFigures(o.figures); err != nil {
+			return 0, err
+		}
+	}
 	if o.labs < 1 || o.alone() {
 		o.labs = 1
 	}

@@ -29,6 +29,8 @@ type runner struct {
 	// history are the calls of all rows, and envs how many rows there were.
 	history verdict.History
 	envs    int
+	// broken says that a figure was measured in which a promise was.
+	broken bool
 	// usual is what members hold when nothing is wrong.
 	usual []holding
 }

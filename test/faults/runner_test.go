@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
 )
 
@@ -74,5 +76,20 @@ func TestExecutionsAfterTheLastRowAreHeldAgainstWindlass(t *testing.T) {
 	write("began n1 i1 a 10\n")
 	if report, err := r.judge(&faultEnv{}, nothing()); err != nil || !strings.Contains(strings.Join(report.Faults, "\n"), "late: n1") {
 		t.Errorf("held against Windlass: %q, %v", report.Faults, err)
+	}
+}
+
+func TestFiguresFailIfAPromiseWasBroken(t *testing.T) {
+	for name, test := range map[string]struct {
+		faults []string
+		status int
+	}{"kept": {nil, 0}, "broken": {[]string{"lost: one"}, 1}} {
+		t.Run(name, func(t *testing.T) {
+			r := runner{out: io.Discard}
+			r.counts("kill", verdict.Report{Faults: test.faults})
+			if status := r.status(); status != test.status {
+				t.Errorf("the status is %d, want %d", status, test.status)
+			}
+		})
 	}
 }
