@@ -34,7 +34,7 @@ func (k *skew) rows() []row {
 	return []row{
 		{id: "K1", fault: "an update while agents of the older release run calls", allow: nothing(), run: k.update},
 		{id: "K2", fault: "agents of both releases, one taking the place of another", allow: nothing(), run: k.renew},
-		{id: "K3", fault: "the owner killed among schedulers of both releases", allow: anything(), run: k.mixed},
+		{id: "K3", fault: "the owner killed among schedulers of both releases", allow: nothing(), run: k.mixed},
 		{id: "K4", fault: "a rollback while agents of the newer release run calls", allow: nothing(), run: k.rollBack},
 	}
 }
