@@ -3,7 +3,6 @@ package kubeclient
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
@@ -35,6 +33,9 @@ func (c *Client) LookUpCall(ctx context.Context, namespace string, id invocation
 	all, err := c.allPods(ctx, gateways, namespace)
 	if err != nil {
 		return s.Findings, err
+	}
+	if len(all) > 0 {
+		namespace = all[0].Namespace
 	}
 	read := 0
 	for i := range all {
@@ -73,16 +74,6 @@ func (s *callSearch) schedulersOf(ctx context.Context, namespace string) {
 			s.noteUnread(all[i].Name, err)
 		}
 	}
-}
-
-// allPods are those of a component, ready or not.
-func (c *components) allPods(ctx context.Context, of component, namespace string) ([]corev1.Pod, error) {
-	var list corev1.PodList
-	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), of.labels()); err != nil {
-		return nil, c.explain(invocation.FunctionKey{Namespace: namespace}, err)
-	}
-	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return cmp.Compare(nameOf(&a), nameOf(&b)) })
-	return list.Items, nil
 }
 
 // callSearch collects the log of one call.

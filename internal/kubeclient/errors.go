@@ -32,6 +32,9 @@ const (
 	ReasonNotInstalled Reason = "NotInstalled"
 	// ReasonUnreachable says that the cluster does not answer.
 	ReasonUnreachable Reason = "Unreachable"
+	// ReasonAmbiguous says that pods of more than one namespace can be those of
+	// Windlass.
+	ReasonAmbiguous Reason = "Ambiguous"
 	// ReasonNoPod says that no pod can answer.
 	ReasonNoPod Reason = "NoPod"
 	// ReasonRefused is everything else that the cluster answers.

@@ -123,8 +123,9 @@ func (o *Snapshotter) list(ctx context.Context) error {
 	}
 	var found []*scrapedPod
 	o.unasked = ""
+	namespace := o.namespace
 	for _, part := range []component{gatewayOperations, schedulers, nodeAgents} {
-		pods, all, err := o.windlass.readyPods(ctx, part, o.namespace)
+		pods, all, err := o.windlass.readyPods(ctx, part, namespace)
 		if err != nil {
 			return err
 		}
@@ -136,6 +137,7 @@ func (o *Snapshotter) list(ctx context.Context) error {
 			pods = pods[:mostNodeAgents]
 		}
 		for _, pod := range pods {
+			namespace = pod.Namespace
 			found = append(found, o.podFor(pod, part))
 		}
 	}

@@ -1,7 +1,6 @@
 package kubeclient
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,19 +127,37 @@ func (c *components) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Conn
 // readyPods are those of a component that are ready, in a namespace or, if that is
 // empty, in any; and how many there are, ready or not.
 func (c *components) readyPods(ctx context.Context, of component, namespace string) (ready []corev1.Pod, all int, err error) {
+	pods, err := c.allPods(ctx, of, namespace)
+	if err != nil {
+		return nil, 0, err
+	}
+	all = len(pods)
+	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return portNamed(&pod, of.port) == 0 || !isReady(&pod) }), all, nil
+}
+
+// allPods are those of a component, ready or not, by their names. Anybody who may create pods can give
+// them these labels, so it chooses between no namespaces.
+func (c *components) allPods(ctx context.Context, of component, namespace string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), of.labels()); err != nil {
 		err = c.explain(invocation.FunctionKey{Namespace: namespace}, err)
 		if Is(err, ReasonForbidden) {
 			err = fmt.Errorf("%w\nor name the namespace that Windlass runs in with --windlass-namespace", err)
 		}
-		return nil, 0, err
+		return nil, err
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	all = len(list.Items)
-	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return portNamed(&pod, of.port) == 0 || !isReady(&pod) }), all, nil
+	var namespaces []string
+	for i := range list.Items {
+		namespaces = append(namespaces, list.Items[i].Namespace)
+	}
+	slices.Sort(namespaces)
+	if namespaces = slices.Compact(namespaces); len(namespaces) > 1 {
+		return nil, &Error{Reason: ReasonAmbiguous, Message: fmt.Sprintf(
+			"pods in the namespaces %s of the cluster of the context %s have the labels of a %s of Windlass: name the one that Windlass runs in with --windlass-namespace",
+			strings.Join(namespaces, ", "), c.context, of.name)}
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
 }
 
 func (c *components) noneReady(of component, namespace string, all int) string {

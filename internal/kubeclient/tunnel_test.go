@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
@@ -194,6 +195,38 @@ func TestNoGatewayIsReady(t *testing.T) {
 	c := NewWith(Deps{Context: "test", Kube: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(gatewayPod("a", corev1.ConditionFalse), ending).Build()})
 	_, err := c.OpenTunnel(t.Context(), "windlass")
 	wantError(t, err, ReasonNoPod, "no gateway is ready in the namespace windlass of the cluster of the context test, 2 are not ready", "--gateway")
+}
+
+// Somebody who may create pods in a namespace can give one the labels of a gateway, and would get API keys and the
+// bodies of calls.
+func TestPodsOfAnotherNamespaceAreNotTakenForWindlass(t *testing.T) {
+	var objects []client.Object
+	for _, part := range []string{"gateway", "scheduler"} {
+		genuine, tenants := gatewayPod(part+"-0", corev1.ConditionFalse), gatewayPod(part+"-0", corev1.ConditionTrue)
+		tenants.Namespace = "aaa"
+		genuine.Labels[labelComponent], tenants.Labels[labelComponent] = part, part
+		objects = append(objects, genuine, tenants)
+	}
+	kube := fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(objects...).Build()
+	c := NewWith(Deps{Context: "test", Kube: kube, Streams: &fakeScheduler{refused: errors.New("dialled")}, Logs: logsOf(nil)})
+	for name, ask := range map[string]func() error{
+		"a call": func() error { _, err := c.OpenTunnel(t.Context(), ""); return err },
+		"keys":   func() error { _, err := c.Keys(t.Context(), ""); return err },
+		"new keys": func() error {
+			return c.EditKeys(t.Context(), "", func([]byte) ([]byte, error) { return []byte("keys"), nil })
+		},
+		"decisions":     func() error { _, err := c.DecisionGetter("").Decisions(t.Context(), web); return err },
+		"a sample":      func() error { _, err := c.Snapshotter("", time.Now).Sample(t.Context()); return err },
+		"logs of calls": func() error { _, err := c.LookUpCall(t.Context(), "", storyID); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, ask(), ReasonAmbiguous, "pods in the namespaces aaa, windlass of the cluster of the context test", "--windlass-namespace")
+		})
+	}
+	var secrets corev1.SecretList
+	if err := kube.List(t.Context(), &secrets); err != nil || len(secrets.Items) > 0 {
+		t.Errorf("%d lists of keys were written, %v", len(secrets.Items), err)
+	}
 }
 
 // silentDialer waits for an answer until it is released.
