@@ -108,7 +108,8 @@ func (s *Source) publish(written *v1alpha1.Function) {
 
 // valid returns a function with its defaults and its valid revisions; nil if it cannot be
 // served. A function that was changed into an invalid one is served by its revisions as
-// before; if its previous state is unknown, only if nothing but its template is invalid.
+// before; if its previous state is unknown, only if nothing but its template and its algorithm
+// is invalid.
 func (s *Source) valid(written *v1alpha1.Function, before *rollout.Entry) (*v1alpha1.Function, []*v1alpha1.FunctionRevision) {
 	fn := complete(written, s.runtimes[string(written.Spec.Template.RuntimeRef.Name)])
 	problem := invalid(fn)
@@ -122,6 +123,11 @@ func (s *Source) valid(written *v1alpha1.Function, before *rollout.Entry) (*v1al
 		earlier.Spec.Template = *own[len(own)-1].Spec.Template.DeepCopy()
 		if before != nil {
 			earlier.Spec, earlier.Generation = *before.Function.Spec.DeepCopy(), before.Function.Generation
+			earlier.Annotations = maps.Clone(before.Function.Annotations)
+		}
+		if invalid(earlier) != nil {
+			// An experiment that this release does not know must not cost the function its calls.
+			delete(earlier.Annotations, wellknown.AnnotationAlgorithm)
 		}
 		if invalid(earlier) == nil {
 			log.Warn("a function is not valid, and its revisions are served as before")

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/api/wellknown"
 )
 
 // revision is that of the function at a generation, with the concurrency 100 and the
@@ -288,6 +289,24 @@ func TestAFunctionThatBecomesInvalidIsServedByItsRevisions(t *testing.T) {
 	s = known()
 	s.functionChanged(function(2, badCalls, latest(1), traffic(1, 100)))
 	expect(t, s, "a mistake in the calls, seen first", "not served")
+
+	// No rule of the API server checks an annotation.
+	unknown := func(fn *v1alpha1.Function) {
+		fn.Annotations = map[string]string{wellknown.AnnotationAlgorithm: "fpcsch"}
+	}
+	for name, before := range map[string][]*v1alpha1.Function{
+		"an unknown algorithm":             {function(1, limited, latest(1), traffic(1, 100))},
+		"an unknown algorithm, seen first": nil,
+	} {
+		s = known()
+		for _, fn := range append(before, function(1, unknown, limited, latest(1), traffic(1, 100))) {
+			s.functionChanged(fn)
+		}
+		expect(t, s, name, want)
+		if got := entry(s).Units[0].Algorithm(); got != "" {
+			t.Errorf("%s: %q decides", name, got)
+		}
+	}
 }
 
 func TestARevisionThatIsNotValidIsNotServed(t *testing.T) {
