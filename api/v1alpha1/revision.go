@@ -16,7 +16,7 @@ import (
 
 // AnnotationCodeStamp is a digest of the files that a Function's code.path names, as
 // they were when it was deployed. The store of a local Windlass sets it, because the
-// spec does not have the code.
+// spec does not have the code. In a cluster it means nothing.
 const AnnotationCodeStamp = "local.windlass.dev/code"
 
 // Annotations of a unit, which is one revision as a function of its own: the number of

@@ -148,6 +148,11 @@ func testIntent(t *testing.T, tc *testCluster, c *Client) {
 	if applied.Function.Status.URL == "" || applied.Function.UID == "" || applied.Function.ManagedFields != nil {
 		t.Errorf("the function that comes back is %+v", applied.Function)
 	}
+	// As a local Windlass prints it.
+	printed := fn.DeepCopy()
+	printed.Annotations = map[string]string{v1alpha1.AnnotationCodeStamp: "1a2b"}
+	applied, err = c.deploy(ctx, t, printed, false)
+	wantResult(t, applied, err, Unchanged)
 	applied, err = c.deploy(ctx, t, decode(t, "default", "hello", "{template: {image: 'example.com/hello:2'}}"), false)
 	wantResult(t, applied, err, Configured)
 	if applied.Function.Spec.Scaling.MaxInstances != nil {

@@ -190,6 +190,9 @@ func (f *functions) patch(ctx context.Context, object *unstructured.Unstructured
 
 // applyConfiguration has the fields that the author of a Function has written, and no others.
 func applyConfiguration(fn *v1alpha1.Function) (*unstructured.Unstructured, error) {
+	fn = fn.DeepCopy()
+	// It is in manifests that were read from a local Windlass.
+	delete(fn.Annotations, v1alpha1.AnnotationCodeStamp)
 	text, err := json.Marshal(fn)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write function %s: %w", fn.Key(), err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
+	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -222,6 +223,19 @@ func TestRevisionsAreMadeBeforeAnythingElse(t *testing.T) {
 	}))
 	if refused.create != nil || refused.status == nil {
 		t.Errorf("of what is invalid: %+v", refused)
+	}
+}
+
+// The generation does not count annotations: the name of such a revision would be taken, and nothing else would be
+// planned.
+func TestTheStampOfLocalCodeMakesNoRevision(t *testing.T) {
+	in := changed(given(nil), observed(func(f *facts) { f.created = 7 }))
+	in.function.Annotations = map[string]string{v1alpha1.AnnotationCodeStamp: "1a2b"}
+	if _, err := (kube.Config{}).Transform()(in.function); err != nil {
+		t.Fatal(err)
+	}
+	if out := plan(in); out.create != nil || out.status == nil {
+		t.Errorf("planned is %+v", out)
 	}
 }
 

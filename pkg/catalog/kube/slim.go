@@ -33,10 +33,13 @@ func (c Config) Transform() toolscache.TransformFunc {
 	}
 }
 
+// slim leaves out the stamp of a local Windlass, too: it would make a revision, whose name is taken because
+// no generation counts annotations.
 func slim(object any) (any, error) {
 	if o, ok := object.(metav1.Object); ok {
 		o.SetManagedFields(nil)
 		delete(o.GetAnnotations(), lastApplied)
+		delete(o.GetAnnotations(), v1alpha1.AnnotationCodeStamp)
 	}
 	return object, nil
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
@@ -68,5 +70,20 @@ func TestS17ASchedulerKeepsTheCodeOnce(t *testing.T) {
 	fn := slimmed(t, Config{Code: true}, "def handle")
 	if fn.Spec.Template.Code.Inline != "def handle" || fn.Annotations[lastApplied] != "" || fn.Annotations["team"] != "a" {
 		t.Errorf("code %q, annotations %v", fn.Spec.Template.Code.Inline, fn.Annotations)
+	}
+}
+
+// A manifest that a local Windlass has printed may bring it along.
+func TestTheStampOfLocalCodeMeansNothingInACluster(t *testing.T) {
+	fn, r := function(1), revision(1)
+	plain := fn.Revision()
+	for _, object := range []metav1.Object{fn, r} {
+		object.SetAnnotations(map[string]string{v1alpha1.AnnotationCodeStamp: "1a2b"})
+		if _, err := (Config{Code: true}).Transform()(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fn.Revision() != plain || len(r.Annotations) > 0 {
+		t.Errorf("the annotations are %v and %v", fn.Annotations, r.Annotations)
 	}
 }
