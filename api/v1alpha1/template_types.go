@@ -229,6 +229,11 @@ type Placement struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.operator) || self.operator in ['', 'Exists', 'Equal']",fieldPath=".operator",message="must be Exists or Equal; write for example {key: spot, operator: Exists}"
+	// +kubebuilder:validation:items:XValidation:rule="(has(self.key) && self.key != '') || (has(self.operator) && !(self.operator in ['', 'Equal']))",fieldPath=".key",reason=FieldValueRequired,message="only the operator Exists goes without a key; write for example {key: spot, operator: Exists}"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.value) || self.value == '' || !has(self.operator) || self.operator != 'Exists'",fieldPath=".value",reason=FieldValueForbidden,message="the operator Exists takes any value; remove value, or write operator: Equal"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.effect) || self.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute']",fieldPath=".effect",message="must be NoSchedule, PreferNoSchedule or NoExecute; without effect it is for all three"
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.tolerationSeconds) || (has(self.effect) && !(self.effect in ['', 'NoSchedule', 'PreferNoSchedule']))",fieldPath=".tolerationSeconds",reason=FieldValueForbidden,message="only the effect NoExecute has a time; add effect: NoExecute, or remove tolerationSeconds"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// runtimeClassName is the RuntimeClass of the pods, such as gvisor.
 	// +optional

@@ -26,7 +26,7 @@ func validateMetadata(at *field.Path, m *TemplateMetadata) field.ErrorList {
 	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
 		if len(validation.IsValidLabelValue(m.Labels[key])) > 0 {
 			errs = append(errs, field.Invalid(labels.Key(key), m.Labels[key],
-				"must be at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends; write for example payments"))
+				labelValueRule+"; write for example payments"))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
@@ -46,7 +46,7 @@ func validateKeys(at *field.Path, entries map[string]string) field.ErrorList {
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		switch domain, _, prefixed := strings.Cut(key, "/"); {
 		case len(validation.IsQualifiedName(key)) > 0:
-			errs = append(errs, field.Invalid(at, key, "must be a name, or a domain, / and a name; write for example cost-center, or example.com/owner"))
+			errs = append(errs, field.Invalid(at, key, labelKeyRule+"; write for example cost-center, or example.com/owner"))
 		case prefixed && reserved(domain):
 			errs = append(errs, field.Forbidden(at.Key(key),
 				"keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"))

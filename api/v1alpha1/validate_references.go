@@ -13,10 +13,7 @@ var extensionPattern = regexp.MustCompile(`^[0-9A-Za-z]{0,16}$`)
 
 // validateReferences checks the names of objects that the pods refer to.
 func validateReferences(at *field.Path, t *FunctionTemplate) field.ErrorList {
-	var errs field.ErrorList
-	placement := at.Child("placement")
-	errs = append(errs, validateReference(placement.Child("runtimeClassName"), t.Placement.RuntimeClassName, "a RuntimeClass", "gvisor")...)
-	errs = append(errs, validateReference(placement.Child("priorityClassName"), t.Placement.PriorityClassName, "a PriorityClass", "batch")...)
+	errs := validatePlacement(at.Child("placement"), &t.Placement)
 	errs = append(errs, validateReference(at.Child("serviceAccountName"), t.ServiceAccountName, "a ServiceAccount", "my-function")...)
 	seen := sets.New[string]()
 	for i, secret := range t.ImagePullSecrets {

@@ -47,6 +47,7 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"a handler in a package":              `{template: {runtimeRef: {name: python3.13}, handler: a.b.handle, code: {path: .}}}`,
 		"a runtime that speaks HTTP":          `{template: {runtimeRef: {name: python3.13}, protocol: HTTP, handler: main.app, code: {path: .}}}`,
 		"a runtime of one's own":              `{template: {runtimeRef: {name: java21}, handler: "com.example.Handler::handle", code: {configMapRef: {name: my.code}}}}`,
+		"every toleration that pods can have": `{template: {image: a, placement: {nodeSelector: {a.b/c: "", d: e}, tolerations: [{operator: Exists}, {key: a.b/c}, {key: a, operator: "", value: b}, {key: a, operator: Equal, effect: ""}, {key: a, operator: Exists, effect: PreferNoSchedule}, {key: a, effect: NoExecute, tolerationSeconds: -1}]}}}`,
 		"everything that needs a cluster":     `{template: {image: "a.b:5000/c@sha256:0123", args: [--fast, ""], port: 65535, envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}], imagePullSecrets: [{name: a}, {name: b}], serviceAccountName: robot, placement: {runtimeClassName: gvisor, priorityClassName: batch}}}`,
 		"a class":                             `{template: {command: [x], scheduling: {class: LatencyCritical}}}`,
 		"a slice":                             `{template: {command: [x], scheduling: {slice: 10ms}}}`,
@@ -259,6 +260,20 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.imagePullSecrets[0].name: Required value: write for example name: my-registry`,
 			`spec.template.imagePullSecrets[1].name: Invalid value: "A": must be the name of a Secret, in lower-case letters, digits, hyphens and dots; write for example my-registry`,
 			`spec.template.imagePullSecrets[3].name: Invalid value: "b": occurs twice; remove one of the two`}},
+		"tolerations that pods cannot have": {`{template: {image: a, placement: {tolerations: [{key: spot, operator: Exists, value: "true"}, {key: spot, operator: Exist}, {key: spot, effect: NoSchedual},
+			{key: spot, effect: NoSchedule, tolerationSeconds: 5}, {value: x}, {key: a b}, {key: a, value: b c}, {tolerationSeconds: 5}]}}}`, []string{
+			`spec.template.placement.tolerations[0].value: Forbidden: the operator Exists takes any value; remove value, or write operator: Equal`,
+			`spec.template.placement.tolerations[1].operator: Unsupported value: "Exist": supported values: "Exists", "Equal"`,
+			`spec.template.placement.tolerations[2].effect: Unsupported value: "NoSchedual": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
+			`spec.template.placement.tolerations[3].tolerationSeconds: Forbidden: only the effect NoExecute has a time; add effect: NoExecute, or remove tolerationSeconds`,
+			`spec.template.placement.tolerations[4].key: Required value: only the operator Exists goes without a key; write for example {key: spot, operator: Exists}`,
+			`spec.template.placement.tolerations[5].key: Invalid value: "a b": must be a name, or a domain, / and a name; write for example {key: spot, operator: Exists}`,
+			`spec.template.placement.tolerations[6].value: Invalid value: "b c": must be at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends; write for example {key: spot, value: batch}`,
+			`spec.template.placement.tolerations[7].key: Required value: only the operator Exists goes without a key; write for example {key: spot, operator: Exists}`,
+			`spec.template.placement.tolerations[7].tolerationSeconds: Forbidden: only the effect NoExecute has a time; add effect: NoExecute, or remove tolerationSeconds`}},
+		"labels that nodes cannot have": {`{template: {image: a, placement: {nodeSelector: {a b: c, d: e f}}}}`, []string{
+			`spec.template.placement.nodeSelector: Invalid value: "a b": must be a name, or a domain, / and a name; write for example disk: ssd`,
+			`spec.template.placement.nodeSelector[d]: Invalid value: "e f": must be at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends; write for example disk: ssd`}},
 		"sources of variables that are none": {`{template: {image: a, envFrom: [{}, {secretRef: {name: a}, configMapRef: {name: b}}, {prefix: 1A, secretRef: {name: a}}, {secretRef: {}}, {configMapRef: {name: A}}]}}`, []string{
 			`spec.template.envFrom[0]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
 			`spec.template.envFrom[1]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
