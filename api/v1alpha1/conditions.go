@@ -58,7 +58,8 @@ const (
 	// ReasonInvalid says that the fields in the message are wrong. Calls still go to the
 	// revisions that had them.
 	ReasonInvalid = "Invalid"
-	// ReasonRuntimeNotFound says that there is no ClusterRuntime of that name.
+	// ReasonRuntimeNotFound says that there is no ClusterRuntime of that name. Calls still go
+	// to the revisions that had them.
 	ReasonRuntimeNotFound = "RuntimeNotFound"
 	// ReasonRevisionMissing says that spec.traffic names a revision that does not exist.
 	ReasonRevisionMissing = "RevisionMissing"

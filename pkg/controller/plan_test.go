@@ -291,6 +291,23 @@ func TestARevisionThatIsNotCreatedHoldsUpNothingElse(t *testing.T) {
 	}
 }
 
+// Its revisions are served as before.
+func TestARefusedFunctionSaysThatItIsServed(t *testing.T) {
+	in := changed(given(nil), func(in *input) {
+		in.function.Generation++
+		in.function.Spec.Template.Args = []string{"\x00"}
+	})
+	const want = "Ready=True/Started Accepted=False/Invalid RevisionReady=False/Invalid MinInstancesReady=True/EnoughInstances Stalled=True/Invalid"
+	status := statusIn(in)
+	if got := brief(status.Conditions); got != want || status.ObservedGeneration != 4 || len(status.Traffic) != 1 {
+		t.Errorf("generation %d, traffic %v: %s\nwant %s", status.ObservedGeneration, status.Traffic, got, want)
+	}
+	in.settling, in.units, in.now = true, nil, in.now.Add(time.Minute)
+	if got := brief(statusIn(in).Conditions); !strings.HasPrefix(got, "Ready=True/Started Accepted=True/Accepted") {
+		t.Errorf("while schedulers have yet to report: %s", got)
+	}
+}
+
 func TestWhatAStatusSaysAboutARevisionThatIsNotCreated(t *testing.T) {
 	resource := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "functionrevisions"}
 	for name, c := range map[string]struct {

@@ -36,6 +36,7 @@ func planRollout(in input, out *outcome) {
 		out.remove = removable(in, look.Plan.Remove)
 	} else if look.Function.DeletionTimestamp.IsZero() {
 		// Schedulers go on serving the revisions of a function that is refused.
+		look.Plan.State, look.Revisions = rollout.StateOf(look.Function), in.revisions
 		planScales(in, in.revisions, out)
 	}
 	planStatus(in, look, out)

@@ -24,7 +24,7 @@ type ConditionInput struct {
 	// status has the conditions that were so far.
 	Function *v1alpha1.Function
 	// Refused says why the function is not valid, with ReasonInvalid or ReasonRuntimeNotFound;
-	// nil if it is. There is no plan then.
+	// nil if it is. Nothing is planned then: Plan has the state in the function's status.
 	Refused *Failure
 	// NotCreated says why Plan.Create could not be created: with ReasonRevisionRefused, or with
 	// ReasonPending if the next attempt may succeed. It is nil if nothing is known against it.
@@ -114,7 +114,7 @@ func (v *view) named(name string) *v1alpha1.FunctionRevision {
 
 // settling reports whether it is too early to cancel previous conditions.
 func (v *view) settling() bool {
-	if !v.Settling || v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() || v.unobserved() == nil {
+	if !v.Settling || !v.Function.DeletionTimestamp.IsZero() || v.unobserved() == nil {
 		return false
 	}
 	was := meta.FindStatusCondition(v.Function.Status.Conditions, v1alpha1.ConditionReady)
@@ -175,7 +175,7 @@ func (v *view) conditions() []metav1.Condition {
 		return refusedConditions(Failure{v1alpha1.ReasonDraining,
 			"the function is being deleted: it takes no more calls, and its instances finish"}, "")
 	case v.Refused != nil:
-		return refusedConditions(*v.Refused, metav1.ConditionTrue)
+		return v.refused()
 	}
 	ready := v.ready()
 	reconciling, stalled := v.progress(ready)
@@ -186,6 +186,19 @@ func (v *view) conditions() []metav1.Condition {
 		condition(v1alpha1.ConditionHostsAccepted, v.Hosts.Status, v.Hosts.Reason, v.Hosts.Message),
 		condition(v1alpha1.ConditionSchedulingClass, v.Class.Status, v.Class.Reason, v.Class.Message),
 	}
+}
+
+// refused are the conditions of a function that is not valid. The revisions that it has are served
+// as before.
+func (v *view) refused() []metav1.Condition {
+	all := refusedConditions(*v.Refused, metav1.ConditionTrue)
+	if len(v.serving) == 0 {
+		return all
+	}
+	for _, c := range []metav1.Condition{v.ready(), v.minInstancesReady(), v.instancesFailing()} {
+		all[slices.IndexFunc(all, func(general metav1.Condition) bool { return general.Type == c.Type })] = c
+	}
+	return all
 }
 
 // refusedConditions are the conditions of a function that nothing is done for.

@@ -52,7 +52,7 @@ func (s *conditionHarness) conditions(number int64, u Observation) {
 // told are the conditions once everything was carried out.
 func (s *conditionHarness) told() []metav1.Condition {
 	for range 3 {
-		s.look.Now, s.look.Function, s.look.Plan, s.look.Revisions = s.now, s.f, Plan{}, nil
+		s.look.Now, s.look.Function, s.look.Plan, s.look.Revisions = s.now, s.f, Plan{State: StateOf(s.f)}, s.revisions
 		if s.look.Refused == nil && s.f.DeletionTimestamp.IsZero() {
 			s.look.Plan, s.look.Revisions = Advance(s.now, s.f, s.revisions, s.look.Units)
 			if s.revisions = s.look.Revisions; s.look.Plan.Create != nil && s.look.NotCreated == nil {
@@ -256,8 +256,15 @@ func TestConditionsOfEverySituation(t *testing.T) {
 			update(starting)(s)
 			s.look.NotCreated = &Failure{v1alpha1.ReasonPending, "why"}
 		}, shown(started, "Unknown/Pending", enough, "Reconciling=True/Verifying")},
-		"an invalid spec":     {refusedFor(v1alpha1.ReasonInvalid), all("Invalid") + " Stalled=True/Invalid"},
-		"a missing runtime":   {refusedFor(v1alpha1.ReasonRuntimeNotFound), all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound"},
+		"an invalid spec": {func(s *conditionHarness) { s.look.Refused = &Failure{v1alpha1.ReasonInvalid, "why"} }, all("Invalid") + " Stalled=True/Invalid"},
+		"an invalid spec of a function that serves": {refusedFor(v1alpha1.ReasonInvalid),
+			"Ready=True/Started Accepted=False/Invalid RevisionReady=False/Invalid MinInstancesReady=True/EnoughInstances Stalled=True/Invalid"},
+		"a runtime that is deleted": {refusedFor(v1alpha1.ReasonRuntimeNotFound),
+			"Ready=True/Started Accepted=False/RuntimeNotFound RevisionReady=False/RuntimeNotFound MinInstancesReady=True/EnoughInstances Stalled=True/RuntimeNotFound"},
+		"a runtime that is deleted, when instances fail": {func(s *conditionHarness) {
+			refusedFor(v1alpha1.ReasonRuntimeNotFound)(s)
+			s.conditions(1, failing)
+		}, "Ready=True/Started Accepted=False/RuntimeNotFound RevisionReady=False/RuntimeNotFound MinInstancesReady=True/EnoughInstances Stalled=True/RuntimeNotFound InstancesFailing=True/OutOfMemory"},
 		"it is being deleted": {func(s *conditionHarness) { late(update(exits))(s); s.told(); s.f.DeletionTimestamp = &draining }, all("Draining")},
 	} {
 		t.Run(name, func(t *testing.T) {
