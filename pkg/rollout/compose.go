@@ -126,10 +126,10 @@ func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1a
 
 // keptForProof reports whether a revision needs an instance until it is proven: until the
 // function's status says so, and calls go to it. Its own status says so earlier, and the
-// instance would leave in between.
+// instance would leave in between. One that got its calls without a proof has them already.
 func keptForProof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
 	return f.Spec.Rollout.Verify == v1alpha1.VerifyOneInstance &&
-		r.Name == f.Status.LatestCreatedRevisionName && r.Name != f.Status.LatestReadyRevisionName
+		r.Name == f.Status.LatestCreatedRevisionName && (r.Name != f.Status.LatestReadyRevisionName || !r.Proven())
 }
 
 // Share is what one revision has of its function.

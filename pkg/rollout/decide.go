@@ -123,9 +123,15 @@ func (d *decision) named(name string) *v1alpha1.FunctionRevision {
 	return d.newest(func(r *v1alpha1.FunctionRevision) bool { return r.Name == name })
 }
 
-// trusted reports whether calls may go to a revision.
-func (d *decision) trusted(r *v1alpha1.FunctionRevision) bool {
-	return r.Proven() || d.f.Spec.Rollout.Verify == v1alpha1.VerifyNone && r == d.latest
+// trusted reports whether calls may go to the latest revision.
+func (d *decision) trusted() bool {
+	return d.latest.Proven() || d.f.Spec.Rollout.Verify == v1alpha1.VerifyNone || d.letIn()
+}
+
+// letIn reports whether calls go to the latest revision because rollout.verify was None. A later
+// setting takes none away. One that was deleted and made again under its name gets none.
+func (d *decision) letIn() bool {
+	return d.was.Ready == d.latest.Name && meta.IsStatusConditionTrue(d.latest.Status.Conditions, v1alpha1.ConditionActive)
 }
 
 // currentRollout is the rollout as it was, or a new one if the latest revision is another.
@@ -150,7 +156,7 @@ func (d *decision) stable() string {
 
 // ready is the name of the last revision that was proven.
 func (d *decision) ready() string {
-	if d.trusted(d.latest) {
+	if d.trusted() {
 		return d.latest.Name
 	}
 	if stable := d.named(d.plan.State.Rollout.StableRevisionName); stable != nil {
@@ -165,7 +171,7 @@ func (d *decision) ready() string {
 // progress waits for the proof, and then takes the steps.
 func (d *decision) progress() {
 	r := &d.plan.State.Rollout
-	if !d.trusted(d.latest) {
+	if !d.trusted() {
 		deadline := d.f.Spec.Rollout.ProgressDeadline.Duration
 		d.plan.Phase = Overdue
 		if left := deadline - d.now.Sub(r.Since.Time); left > 0 {

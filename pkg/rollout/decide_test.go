@@ -76,6 +76,34 @@ func TestWithoutProofCallsGoToTheLatestAtOnce(t *testing.T) {
 	w.expect(Done, to("00002", 100))
 }
 
+func TestProofAskedForLaterTakesNoCallsAway(t *testing.T) {
+	w := newHarness(t)
+	w.deploy("a")
+	w.prove("thumbnail-00001")
+	w.f.Spec.Rollout.Verify = v1alpha1.VerifyNone
+	w.deploy("b")
+	w.change(func(s *v1alpha1.FunctionSpec) { s.Rollout.Verify = v1alpha1.VerifyOneInstance })
+	w.expect(Done, to("00002", 100))
+	if u := w.unit("00002"); !u.Proving() {
+		t.Error("nothing is started to prove it")
+	}
+	w.prove("thumbnail-00002")
+	if u := w.unit("00002"); u.Proving() {
+		t.Error("an instance is kept for the proof after it")
+	}
+	w.deploy("c")
+	w.expect(Verifying, to("00002", 100))
+
+	w = newHarness(t)
+	w.deploy("a")
+	w.prove("thumbnail-00001")
+	w.change(twoSteps)
+	w.f.Spec.Rollout.Verify = v1alpha1.VerifyNone
+	w.deploy("b")
+	w.change(func(s *v1alpha1.FunctionSpec) { s.Rollout.Verify = v1alpha1.VerifyOneInstance })
+	w.expect(Stepping, to("00001", 95), to("00003", 5))
+}
+
 func twoSteps(s *v1alpha1.FunctionSpec) {
 	s.Rollout.Strategy = v1alpha1.RolloutSteps
 	s.Rollout.Steps = []v1alpha1.RolloutStep{

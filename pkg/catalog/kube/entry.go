@@ -77,7 +77,7 @@ func sameFunction(a, b *v1alpha1.Function) bool {
 // does not change.
 func sameRevision(a, b *v1alpha1.FunctionRevision) bool {
 	return a.UID == b.UID && a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
-		a.InactiveSince().Equal(b.InactiveSince()) &&
+		a.InactiveSince().Equal(b.InactiveSince()) && a.Proven() == b.Proven() &&
 		a.Status.FullTrafficTime.IsZero() == b.Status.FullTrafficTime.IsZero() && active(a) == active(b)
 }
 

@@ -243,7 +243,15 @@ func TestWhatProvesARevisionOrTakesItsCallsIsAChange(t *testing.T) {
 	if least := entry(s).Units[1].Spec.Scaling.MinInstances; least != 1 {
 		t.Errorf("one that is to be proven has a minimum of %d", least)
 	}
+	s.functionChanged(function(2, latest(2), ready(2), traffic(2, 100)))
+	if least := entry(s).Units[0].Spec.Scaling.MinInstances; least != 1 {
+		t.Errorf("one that is to be proven, and has its calls, has a minimum of %d", least)
+	}
 	s.revisionChanged(revision(2, proven))
+	if least := entry(s).Units[0].Spec.Scaling.MinInstances; least != 0 {
+		t.Errorf("one that has its calls, and is proven, has a minimum of %d", least)
+	}
+	s.functionChanged(function(2, latest(2), traffic(1, 100)))
 	expect(t, s, "the proof", "00001:100 of 00001(r-1) 00002(r-2)")
 	s.revisionChanged(revision(1, proven, full, condition(v1alpha1.ConditionActive, metav1.ConditionTrue, 2)))
 	s.functionChanged(function(2, latest(2), ready(2), traffic(2, 100)))
