@@ -259,7 +259,8 @@ func (r *rollouter) undoCommand() *cobra.Command {
 		Short: "Go back to an earlier revision of a function",
 		Long: `Restore the template of an earlier revision. Without --to, that is the last one
 that had all calls. It has started before, so calls go to it at once. Everything
-else, such as scaling, stays as it is.
+else, such as scaling, stays as it is; so do calls that spec.traffic sends to a
+revision by its name.
 
 The manifest that the function was deployed from does not change: correct it,
 or the next deploy undoes this.`,
@@ -311,9 +312,23 @@ func (r *rollouter) undo(ctx context.Context, t *target, fn *v1alpha1.Function, 
 	}
 	fmt.Fprintf(r.Out, "function %s is %s again: %s\n", fn.Key(), revision.Name, programOf(&revision.Spec.Template))
 	printChanges(r.Out, changesOf(applied), false)
+	if pinned := pinnedElsewhere(fn.Spec.Traffic, revision.Name); len(pinned) > 0 {
+		fmt.Fprintf(r.Err, "calls still go where spec.traffic says: %s; change that, too\n", strings.Join(pinned, ", "))
+	}
 	fmt.Fprintf(r.Err, "%s says how far it is; the manifest that it was deployed from still says otherwise: correct that before the next deploy\n",
 		r.rewriteCommands("windlass rollout status "+r.shortName(fn.Key())))
 	return nil
+}
+
+// pinnedElsewhere are the parts of the calls that stay with other revisions by their names.
+func pinnedElsewhere(traffic []v1alpha1.TrafficTarget, revision string) []string {
+	var parts []string
+	for _, part := range traffic {
+		if part.Weight > 0 && part.RevisionName != "" && part.RevisionName != revision {
+			parts = append(parts, fmt.Sprintf("%d %% to %s", part.Weight, part.RevisionName))
+		}
+	}
+	return parts
 }
 
 // filesChanged says that a revision cannot come back, because only its author has its code.
@@ -336,7 +351,7 @@ func chosen(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision, to str
 		if last := lastInUse(fn, revisions); last != nil {
 			return last, nil
 		}
-		return nil, fmt.Errorf("no revision of function %s but the present one has had all calls; name one with --to: %s", fn.Key(), revisionNames(revisions))
+		return nil, fmt.Errorf("no revision of function %s but the present one has started and had all calls; name one with --to: %s", fn.Key(), revisionNames(revisions))
 	}
 	number, err := strconv.ParseInt(to, 10, 64)
 	for i := range revisions {
@@ -347,13 +362,13 @@ func chosen(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision, to str
 	return nil, usagef("--to %s: function %s has no such revision; those that are kept are %s", to, fn.Key(), revisionNames(revisions))
 }
 
-// lastInUse is the revision beside the present one that had all calls last: that which has
+// lastInUse is the proven revision beside the present one that had all calls last: that which has
 // some now, or else that which lost them last. It is nil if there is none.
 func lastInUse(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision) *v1alpha1.FunctionRevision {
 	var last *v1alpha1.FunctionRevision
 	for i := range revisions {
 		r := &revisions[i]
-		if r.Name == fn.Status.LatestCreatedRevisionName || r.Status.FullTrafficTime.IsZero() {
+		if r.Name == fn.Status.LatestCreatedRevisionName || r.Status.FullTrafficTime.IsZero() || !r.Proven() {
 			continue
 		}
 		if last == nil || byUse(fn, last, r) <= 0 {

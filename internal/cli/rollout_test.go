@@ -95,7 +95,7 @@ func TestRolloutOnThisMachine(t *testing.T) {
 	p.run(t, "rollout", "status", "f", "--watch=false").expect(t, exitOK, "out", "f-00001: its first instance is starting\n")
 	p.sees(t, "f-00001", "")
 	p.run(t, "rollout", "status", "f").expect(t, exitOK, "out", "f-00001 has started; all calls go to f-00001\n")
-	p.run(t, "rollout", "undo", "f").expect(t, exitPlatform, "err", "no revision of function default/f but the present one has had all calls", "f-00001")
+	p.run(t, "rollout", "undo", "f").expect(t, exitPlatform, "err", "no revision of function default/f but the present one has started and had all calls", "f-00001")
 
 	p.deploy(t, "two")
 	p.sees(t, "f-00002", "SyntaxError\nline 2")
@@ -143,6 +143,45 @@ func TestRolloutOnThisMachine(t *testing.T) {
 	got.expect(t, exitOK, "out", "f-00002\nf-00003\n")
 	if strings.Contains(got.out, "f-00001") {
 		t.Errorf("the present one is offered:\n%s", got.out)
+	}
+}
+
+// The first revision gets all calls before it has started.
+func TestUndoLeavesOutARevisionThatNeverStarted(t *testing.T) {
+	p := openPast(t)
+	p.deploy(t, "broken")
+	p.sees(t, "f-00001", "SyntaxError")
+	p.deploy(t, "fixed")
+	p.sees(t, "f-00002", "")
+	p.run(t, "rollout", "undo", "f").expect(t, exitPlatform, "err", "no revision of function default/f but the present one has started and had all calls")
+}
+
+func TestUndoSaysThatTrafficStays(t *testing.T) {
+	for name, c := range map[string]struct {
+		traffic []v1alpha1.TrafficTarget
+		want    string
+	}{
+		"all of it":             {[]v1alpha1.TrafficTarget{{Tag: "live", RevisionName: "f-00007", Weight: 100}}, "calls still go where spec.traffic says: 100 % to f-00007; change that, too"},
+		"a part":                {[]v1alpha1.TrafficTarget{{Tag: "a", RevisionName: "f-00006", Weight: 60}, {Tag: "b", RevisionName: "f-00007", Weight: 40}}, "says: 40 % to f-00007; change"},
+		"the latest, and a tag": {[]v1alpha1.TrafficTarget{{Tag: "live", Weight: 100}, {Tag: "old", RevisionName: "f-00007"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fn := rolledOut(metav1.ConditionTrue, v1alpha1.ReasonStarted, func(fn *v1alpha1.Function) {
+				fn.Generation, fn.Spec.Template.Image, fn.Spec.Traffic = 7, "example.com/f:7", c.traffic
+				fn.Status.LatestCreatedRevisionName = "f-00007"
+			})
+			old := fn.DeepCopy()
+			old.Generation, old.Spec.Template.Image = 6, "example.com/f:6"
+			objects := []client.Object{fn}
+			for _, of := range []*v1alpha1.Function{old, fn} {
+				objects = append(objects, v1alpha1.NewRevision(of))
+			}
+			got := newClusterHarness(t, objects...).run(t, "rollout", "undo", "f", "--to", "6")
+			got.expect(t, exitOK, "out", "function team/f is f-00006 again")
+			if strings.Contains(got.err, "spec.traffic") != (c.want != "") || !strings.Contains(got.err, c.want) {
+				t.Errorf("it says\n%s", got.err)
+			}
+		})
 	}
 }
 
