@@ -25,7 +25,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.runtimeRef) || has(self.code)",fieldPath=".code",reason=FieldValueRequired,message="a runtime needs source code; put it into code.inline, or into a ConfigMap that code.configMapRef names"
 // +kubebuilder:validation:XValidation:rule="has(self.runtimeRef) || !has(self.handler) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".handler",reason=FieldValueForbidden,message="only a runtime has a handler; add runtimeRef: {name: python3.13} or runtimeRef: {name: nodejs22.x}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler"
 // +kubebuilder:validation:XValidation:rule="has(self.runtimeRef) || !has(self.code) || has(self.code.path)",fieldPath=".code",reason=FieldValueForbidden,message="an image holds its own code; remove code"
-// +kubebuilder:validation:XValidation:rule="(has(self.protocol) ? self.protocol : has(self.runtimeRef) ? 'LambdaRuntime' : 'HTTP') == (has(oldSelf.protocol) ? oldSelf.protocol : has(oldSelf.runtimeRef) ? 'LambdaRuntime' : 'HTTP')",fieldPath=".protocol",message="cannot change, because calls that wait were made for the old one; make a new function, or delete this one first"
+// +kubebuilder:validation:XValidation:rule="(!has(self.protocol) && has(self.runtimeRef)) || (!has(oldSelf.protocol) && has(oldSelf.runtimeRef)) || (has(self.protocol) ? self.protocol : 'HTTP') == (has(oldSelf.protocol) ? oldSelf.protocol : 'HTTP')",fieldPath=".protocol",message="cannot change, because calls that wait were made for the old one; make a new function, or delete this one first"
 type FunctionTemplate struct {
 	// metadata has labels and annotations for the pods of the instances.
 	// +optional

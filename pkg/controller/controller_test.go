@@ -156,13 +156,19 @@ func (w *harness) gone(o client.Object) {
 // ready waits until the function's condition Ready is "Status/Reason".
 func (w *harness) ready(f *v1alpha1.Function, want string) {
 	w.t.Helper()
+	w.says(f, v1alpha1.ConditionReady, want)
+}
+
+// says waits until a condition of the function is so.
+func (w *harness) says(f *v1alpha1.Function, kind, want string) {
+	w.t.Helper()
 	eventually(w.t, func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil {
 			return err
 		}
-		c := findCondition(f.Status.Conditions, v1alpha1.ConditionReady)
+		c := findCondition(f.Status.Conditions, kind)
 		if got := string(c.Status) + "/" + c.Reason; got != want {
-			return fmt.Errorf("Ready is %s (%s)", got, c.Message)
+			return fmt.Errorf("%s is %s (%s)", kind, got, c.Message)
 		}
 		return nil
 	})
@@ -513,7 +519,7 @@ func TestARevisionThatIsRefusedIsInTheStatus(t *testing.T) {
 
 // A ClusterRuntime that was made again with another protocol gives the same template another
 // meaning, at the same generation.
-func TestARevisionWhoseNameIsTakenIsInTheStatus(t *testing.T) {
+func TestARuntimeThatWasMadeAgainChangesNoProtocol(t *testing.T) {
 	w := newHarness(t, nil)
 	again := func(protocol v1alpha1.Protocol) *v1alpha1.ClusterRuntime {
 		return &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "again"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r", Protocol: protocol}}
@@ -528,10 +534,12 @@ func TestARevisionWhoseNameIsTakenIsInTheStatus(t *testing.T) {
 	if err := w.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	w.ready(f, "False/RuntimeNotFound")
-	makeRuntime(t, w, again(v1alpha1.ProtocolLambdaRuntime))
+	w.says(f, v1alpha1.ConditionStalled, "True/RuntimeNotFound")
 	w.ready(f, "True/Started")
-	if stalled := findCondition(f.Status.Conditions, v1alpha1.ConditionStalled); stalled.Reason != v1alpha1.ReasonRevisionRefused || !strings.Contains(stalled.Message, "ClusterRuntime was replaced") {
+	makeRuntime(t, w, again(v1alpha1.ProtocolLambdaRuntime))
+	w.says(f, v1alpha1.ConditionStalled, "True/Invalid")
+	w.ready(f, "True/Started")
+	if stalled := findCondition(f.Status.Conditions, v1alpha1.ConditionStalled); !strings.Contains(stalled.Message, "cannot change from HTTP") {
 		t.Errorf("Stalled is %+v", stalled)
 	}
 }

@@ -428,13 +428,15 @@ func TestProtocolCannotChange(t *testing.T) {
 		before, after string
 		want          []string
 	}{
-		"another image":                    {`{template: {image: a}}`, `{template: {image: b, timeout: 5s}}`, nil},
-		"HTTP, said aloud":                 {`{template: {image: a}}`, `{template: {image: a, protocol: HTTP}}`, nil},
-		"from HTTP to Lambda":              {`{template: {image: a}}`, `{template: {image: a, protocol: LambdaRuntime}}`, []string{refused}},
-		"from an image to a runtime":       {`{template: {image: a}}`, runtime + `}}`, []string{refused}},
-		"from a Lambda image to a runtime": {`{template: {image: a, protocol: LambdaRuntime}}`, runtime + `}}`, nil},
-		"from a runtime to HTTP":           {runtime + `}}`, runtime + `, protocol: HTTP}}`, []string{refused}},
-		"another runtime":                  {runtime + `}}`, `{template: {runtimeRef: {name: nodejs22.x}, handler: a.c, code: {configMapRef: {name: z}}}}`, nil},
+		"another image":       {`{template: {image: a}}`, `{template: {image: b, timeout: 5s}}`, nil},
+		"HTTP, said aloud":    {`{template: {image: a}}`, `{template: {image: a, protocol: HTTP}}`, nil},
+		"from HTTP to Lambda": {`{template: {image: a}}`, `{template: {image: a, protocol: LambdaRuntime}}`, []string{refused}},
+		"from an image to a runtime, whose protocol the controller knows": {`{template: {image: a}}`, runtime + `}}`, nil},
+		"from a Lambda image to a runtime":                                {`{template: {image: a, protocol: LambdaRuntime}}`, runtime + `}}`, nil},
+		"from a Lambda image to HTTP":                                     {`{template: {image: a, protocol: LambdaRuntime}}`, `{template: {image: a}}`, []string{refused}},
+		"from a runtime to HTTP, in words":                                {runtime + `, protocol: LambdaRuntime}}`, runtime + `, protocol: HTTP}}`, []string{refused}},
+		"HTTP of a runtime, said aloud":                                   {runtime + `}}`, runtime + `, protocol: HTTP}}`, nil},
+		"another runtime":                                                 {runtime + `}}`, `{template: {runtimeRef: {name: nodejs22.x}, handler: a.c, code: {configMapRef: {name: z}}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t, c)

@@ -239,6 +239,47 @@ func TestTheStampOfLocalCodeMakesNoRevision(t *testing.T) {
 	}
 }
 
+func TestAProtocolThatComesFromARuntimeCannotChange(t *testing.T) {
+	const refused = `spec.template.protocol: Invalid value: "HTTP": cannot change from LambdaRuntime, because calls that wait were made for the old one; make a new function, or delete this one first`
+	of := func(runtime v1alpha1.RuntimeName, protocol v1alpha1.Protocol) v1alpha1.FunctionTemplate {
+		return v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: runtime}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}, Protocol: protocol}
+	}
+	runtimes := map[v1alpha1.RuntimeName]*v1alpha1.ClusterRuntime{"web": {}, "lambda": {}}
+	runtimes["web"].Spec.Protocol, runtimes["lambda"].Spec.Protocol = v1alpha1.ProtocolHTTP, v1alpha1.ProtocolLambdaRuntime
+	for name, c := range map[string]struct {
+		before, after v1alpha1.FunctionTemplate
+		create        bool
+		refused       string
+	}{
+		"to a runtime of HTTP":                 {of("lambda", ""), of("web", ""), false, refused},
+		"to the other one, in words":           {of("lambda", ""), of("lambda", v1alpha1.ProtocolHTTP), false, refused},
+		"HTTP, said aloud":                     {of("web", ""), of("web", v1alpha1.ProtocolHTTP), false, ""},
+		"an image, and then a runtime of HTTP": {v1alpha1.FunctionTemplate{Image: "a"}, of("web", ""), true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := given(nil)
+			in.function.Spec.Template, in.runtime = c.before, runtimes[c.before.RuntimeRef.Name]
+			complete := in.function.DeepCopy()
+			v1alpha1.DefaultFor(complete, in.runtime)
+			in.revisions = []*v1alpha1.FunctionRevision{revisionOf(complete)}
+			in = changed(in, func(in *input) {
+				in.function = in.function.DeepCopy()
+				in.function.Generation++
+				in.function.Spec.Template, in.runtime = c.after, runtimes[c.after.RuntimeRef.Name]
+			})
+			if create := plan(in).create; (create != nil) != c.create {
+				t.Fatalf("it makes the revision %v", create)
+			}
+			if c.create {
+				return
+			}
+			if got := findCondition(statusIn(in).Conditions, v1alpha1.ConditionAccepted); (got.Status == metav1.ConditionFalse) != (c.refused != "") || c.refused != "" && got.Message != c.refused {
+				t.Errorf("Accepted is %+v", got)
+			}
+		})
+	}
+}
+
 // A revision that the API server does not create holds up nothing but itself.
 func TestARevisionThatIsNotCreatedHoldsUpNothingElse(t *testing.T) {
 	refused := rollout.Failure{Reason: v1alpha1.ReasonRevisionRefused, Message: "exceeded quota"}

@@ -85,7 +85,7 @@ func (r *reconciler) resolveConflict(ctx context.Context, f *v1alpha1.Function, 
 	case !found.Of(f) && found.Spec.FunctionName == f.Name:
 		return r.removeRevision(ctx, f, found)
 	case found.Of(f):
-		return refusedRevision("FunctionRevision %s has been created from another template, as when its ClusterRuntime was replaced: "+
+		return refusedRevision("FunctionRevision %s has been created from another template: "+
 			"change the function's spec, so that its next revision has another name", wanted.Name)
 	default:
 		return refusedRevision("there is a FunctionRevision %s that does not belong to this function: delete it", wanted.Name)

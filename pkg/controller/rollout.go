@@ -111,7 +111,7 @@ func conditionInput(in input) rollout.ConditionInput {
 	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
 	v1alpha1.DefaultFor(f, in.runtime)
 	look := rollout.ConditionInput{
-		Now: in.now, Function: f, Refused: refusal(f, in.runtime, in.runtimes), Hosts: hostsCondition(in), Settling: in.settling,
+		Now: in.now, Function: f, Refused: refusal(f, in), Hosts: hostsCondition(in), Settling: in.settling,
 		Class: classCondition(f, in.classes), NotCreated: in.notCreated,
 		Units: make(map[string]rollout.Observation, len(in.units)),
 	}
@@ -125,14 +125,33 @@ func conditionInput(in input) rollout.ConditionInput {
 
 // refusal says why a function that the API server has let in cannot be carried out; nil
 // if it can.
-func refusal(f *v1alpha1.Function, runtime *v1alpha1.ClusterRuntime, there []v1alpha1.RuntimeName) *rollout.Failure {
+func refusal(f *v1alpha1.Function, in input) *rollout.Failure {
 	if errs := append(v1alpha1.Validate(f), v1alpha1.ValidateCluster(f)...); len(errs) > 0 {
 		return &rollout.Failure{Reason: v1alpha1.ReasonInvalid, Message: sentence(errs)}
 	}
-	if name := f.Spec.Template.RuntimeRef.Name; name != "" && runtime == nil {
-		return &rollout.Failure{Reason: v1alpha1.ReasonRuntimeNotFound, Message: missingRuntime(name, there)}
+	if name := f.Spec.Template.RuntimeRef.Name; name != "" && in.runtime == nil {
+		return &rollout.Failure{Reason: v1alpha1.ReasonRuntimeNotFound, Message: missingRuntime(name, in.runtimes)}
+	}
+	if err := protocolChange(f, in.revisions); err != nil {
+		return &rollout.Failure{Reason: v1alpha1.ReasonInvalid, Message: err.Error()}
 	}
 	return nil
+}
+
+// protocolChange says that a function, complete with its defaults, has another protocol than its newest
+// revision; nil if it has not. The API server cannot say it: it does not know the default of a ClusterRuntime.
+func protocolChange(f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) *field.Error {
+	var newest *v1alpha1.FunctionRevision
+	for _, r := range revisions {
+		if r.Of(f) && (newest == nil || r.Spec.Number > newest.Spec.Number) {
+			newest = r
+		}
+	}
+	if newest == nil || newest.Spec.Template.Protocol == f.Spec.Template.Protocol {
+		return nil
+	}
+	return field.Invalid(field.NewPath("spec", "template", "protocol"), f.Spec.Template.Protocol, fmt.Sprintf(
+		"cannot change from %s, because calls that wait were made for the old one; make a new function, or delete this one first", newest.Spec.Template.Protocol))
 }
 
 // namedRuntimes is how many ClusterRuntimes a message names at most.
