@@ -179,7 +179,7 @@ func TestFollowingEndsWithItsContext(t *testing.T) {
 func schedulerPod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "windlass", Name: name, Labels: map[string]string{
-			"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "scheduler"}},
+			"app.kubernetes.io/part-of": "windlass", "app.kubernetes.io/component": "scheduler"}},
 		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "scheduler", Ports: []corev1.ContainerPort{{Name: "ops", ContainerPort: 8081}}}}},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}

@@ -97,7 +97,7 @@ func TestKeysAreAskedForRightly(t *testing.T) {
 
 func TestKeysOfACluster(t *testing.T) {
 	gateway := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "gateway-0",
-		Labels: map[string]string{"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "gateway"}}}
+		Labels: map[string]string{"app.kubernetes.io/part-of": "windlass", "app.kubernetes.io/component": "gateway"}}}
 	gateway.Spec.Containers = []corev1.Container{{Name: "gateway", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}}}
 	gateway.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	s := newClusterHarness(t, gateway)

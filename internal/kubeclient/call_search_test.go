@@ -25,7 +25,7 @@ var storyID = invocation.NewID(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 // windlassPod is a pod of a component.
 func windlassPod(name, component string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "windlass", Name: name, UID: types.UID(name),
-		Labels: map[string]string{"app.kubernetes.io/name": "windlass", labelComponent: component}}}
+		Labels: map[string]string{"app.kubernetes.io/part-of": "windlass", labelComponent: component}}}
 }
 
 // ended is a gateway's line about the end of the call.

@@ -38,9 +38,9 @@ type components struct {
 	streams StreamDialer
 }
 
-// labels are on its pods.
+// labels are on its pods, also where the chart has another name.
 func (p component) labels() client.MatchingLabels {
-	return client.MatchingLabels{"app.kubernetes.io/name": "windlass", labelComponent: p.name}
+	return client.MatchingLabels{"app.kubernetes.io/part-of": "windlass", labelComponent: p.name}
 }
 
 // Tunnel leads to a pod of Windlass through the API server. It takes no port of
@@ -169,7 +169,7 @@ func (c *components) noneReady(of component, namespace string, all int) string {
 		return fmt.Sprintf("Windlass is not installed in %s of the cluster of the context %s (no %s pod found): see docs/install.md", where, c.context, of.name)
 	}
 	return fmt.Sprintf(
-		"no %s is ready in %s of the cluster of the context %s, %d are not ready: see kubectl get pods --all-namespaces --selector app.kubernetes.io/name=windlass --context %s",
+		"no %s is ready in %s of the cluster of the context %s, %d are not ready: see kubectl get pods --all-namespaces --selector app.kubernetes.io/part-of=windlass --context %s",
 		of.name, where, c.context, all, c.context)
 }
 

@@ -79,7 +79,7 @@ func (f *forwarding) forward(data, problems httpstream.Stream) {
 func gatewayPod(name string, ready corev1.ConditionStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "windlass", Name: name, Labels: map[string]string{
-			"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "gateway"}},
+			"app.kubernetes.io/name": "fn", "app.kubernetes.io/part-of": "windlass", "app.kubernetes.io/component": "gateway"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "gateway", Ports: []corev1.ContainerPort{
 			{Name: "ops", ContainerPort: 8081}, {Name: "http", ContainerPort: 8080}}}}},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},

@@ -65,7 +65,7 @@ func Cleanup(ctx context.Context, c client.Client, home string, namespaces []str
 // deleteLease deletes the Lease of the controllers. A controller that has not ended yet would
 // create it again.
 func deleteLease(ctx context.Context, c client.Client, home string, log *slog.Logger) error {
-	controllers := client.MatchingLabels{"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "controller"}
+	controllers := client.MatchingLabels{"app.kubernetes.io/part-of": "windlass", wellknown.LabelComponent: "controller"}
 	if err := awaitGone(ctx, c, log, client.InNamespace(home), controllers); err != nil {
 		return err
 	}

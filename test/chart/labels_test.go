@@ -31,6 +31,22 @@ func TestLabelsOfAllObjectsDoNotReplaceTheChartsOwn(t *testing.T) {
 	}
 }
 
+// The command and the cleanup find pods by these two labels.
+func TestPodsArePartOfWindlassWhateverTheChartIsCalled(t *testing.T) {
+	found := map[string]bool{}
+	for _, object := range render(t, "--set", "nameOverride=fn,nodeAgent.enabled=true") {
+		labels, ok, _ := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "labels")
+		if ok && labels["app.kubernetes.io/part-of"] == "windlass" {
+			found[labels["app.kubernetes.io/component"]] = true
+		}
+	}
+	for _, component := range []string{"gateway", "scheduler", "controller", "node"} {
+		if !found[component] {
+			t.Errorf("no pods of the component %s are part of Windlass", component)
+		}
+	}
+}
+
 // What is said of one object counts more than what is said of all.
 func TestLabelsOfMonitorsComeFirst(t *testing.T) {
 	const wanted = `{"app.kubernetes.io/part-of": "observability", "team": "observability"}`
