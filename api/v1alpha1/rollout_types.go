@@ -14,9 +14,9 @@ type Rollout struct {
 	// +optional
 	// +kubebuilder:default=OneInstance
 	Verify Verification `json:"verify,omitempty"`
-	// progressDeadline is how long a new revision may take until it is proven, 1s
-	// to 24h. After that the function is Stalled, and Windlass keeps trying. The
-	// default is 2m.
+	// progressDeadline is how long starts of a new revision may fail until the
+	// function is Stalled, 1s to 24h. Windlass keeps trying. A first start that is
+	// still under way has until template.startupTimeout. The default is 2m.
 	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 2m"
