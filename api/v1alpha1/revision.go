@@ -92,7 +92,7 @@ func (r *FunctionRevision) Proven() bool {
 }
 
 // InactiveSince is when the last call was routed to a revision that gets no more; zero if
-// it gets some or never got any.
+// it gets some or never got all.
 func (r *FunctionRevision) InactiveSince() *metav1.Time {
 	active := meta.FindStatusCondition(r.Status.Conditions, ConditionActive)
 	if active == nil || active.Status != metav1.ConditionFalse || r.Status.FullTrafficTime.IsZero() {

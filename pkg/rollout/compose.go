@@ -13,8 +13,8 @@ import (
 type Entry struct {
 	// Function is as its author wrote it, with its defaults.
 	Function *v1alpha1.Function
-	// Units are the revisions that have calls, that are being proven, or that had calls last
-	// and are kept for a return. Each is a function of its own: with the UID of the
+	// Units are the revisions that have calls, that are being proven, or that had all calls
+	// last and are kept for a return. Each is a function of its own: with the UID of the
 	// FunctionRevision, its template, and its part of the function's limits on calls and
 	// instances. The oldest comes first. The name, the namespace and the generation are the
 	// function's.
@@ -103,8 +103,8 @@ func Alone(f *v1alpha1.Function) *Entry {
 	return &Entry{Function: f, Units: []*v1alpha1.Function{f}, Routes: []Route{{Weight: 100, Unit: f}}}
 }
 
-// lastServed is the revision that lost its calls last. Its instances stay as long as idle ones
-// do, so that a return to it is warm. A revision that has no calls by the function's status
+// lastServed is the revision that had all calls and lost its calls last. Its instances stay as long
+// as idle ones do, so that a return to it is warm. A revision that has no calls by the function's status
 // and some by its own is losing them now: the two statuses arrive separately.
 func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1alpha1.FunctionRevision {
 	var last *v1alpha1.FunctionRevision
