@@ -146,10 +146,10 @@ func (w *answer) appendLast(b []byte, call uint32, keeps bool) []byte {
 	case w.err == nil:
 		end.Failure, end.Detail = callwire.FailureBadAnswer, "the function gave no answer"
 	case (errors.Is(w.err, adapter.ErrNotStarted) || errors.Is(w.err, adapter.ErrNotTaken)) && !w.sent:
-		release := callwire.Release{Reason: w.err.Error(), Keeps: keeps}
+		release := callwire.Release{Reason: errorText(w.err), Keeps: keeps}
 		return release.Append(b, call)
 	default:
-		end.Trailer, end.Failure, end.Detail = nil, failure(w.err), w.err.Error()
+		end.Trailer, end.Failure, end.Detail = nil, failure(w.err), errorText(w.err)
 	}
 	return end.Append(b, call)
 }

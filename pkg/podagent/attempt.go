@@ -99,8 +99,8 @@ func (at *attempt) run(ctx context.Context) {
 	}
 	ended := core.CallEnded{Attempt: at.number, Outcome: outcome(err), Exec: at.answer.end(err)}
 	if err != nil {
-		ended.Detail = err.Error()
-		a.deps.Log.Warn("a call failed", "invocation", at.call.ID, "trace", traceOf(at.call.Header), "err", err)
+		ended.Detail = errorText(err)
+		a.deps.Log.Warn("a call failed", "invocation", at.call.ID, "trace", traceOf(at.call.Header), "err", ended.Detail)
 	}
 	at.endBody()
 	a.notify(ended)

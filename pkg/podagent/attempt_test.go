@@ -122,6 +122,39 @@ func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
 	})
 }
 
+// A gateway ends a connection on a frame that is too large, and with it all calls there.
+func TestALongErrorEndsNoOtherCallOfItsConnection(t *testing.T) {
+	garbage := strings.Repeat("\xff", callwire.MaxPayload)
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"of an answer":      {adapter.ErrBadAnswer, "end BAD_ANSWER"},
+		"of an early end":   {adapter.ErrFunctionLost, "end FUNCTION_LOST"},
+		"of a call unbegun": {adapter.ErrNotStarted, "release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHarness(t, nil, func(w *harness) {
+				p := w.begin()
+				c, call := w.call(p, "a")
+				d, other := w.call(p, "b")
+				call.end <- fmt.Errorf("%w: %s", tc.err, garbage)
+				c.hear(tc.want)
+				c.hearEnd()
+				other.hello()
+				d.hear(`head 200 whole "hello"`)
+				d.hearEnd()
+				p.hear("goodbye", "hung up")
+				p.end <- nil
+				w.ended(nil)
+				if w.warnings.Len() > 32<<10 {
+					t.Errorf("the log has %d bytes", w.warnings.Len())
+				}
+			})
+		})
+	}
+}
+
 func TestExecutionTimeIsReported(t *testing.T) {
 	withHarness(t, nil, func(w *harness) {
 		p := w.begin()

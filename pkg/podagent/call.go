@@ -39,6 +39,16 @@ func outcome(err error) core.Outcome {
 	return core.Broken
 }
 
+// maxErrorText bounds the text of an error in bytes. The last lines of a function's log fit.
+const maxErrorText = 16 << 10
+
+// errorText is the text of err. What a function wrote may be a part of it, however long and whatever
+// its bytes.
+func errorText(err error) string {
+	text := err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "?")
+}
+
 // newCall makes the call from its message. It shares no memory with the frame. The body is only
 // set if it came whole.
 func newCall(m *callwire.Call, deadline time.Time) *adapter.Call {

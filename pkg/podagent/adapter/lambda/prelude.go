@@ -62,7 +62,7 @@ func parsePrelude(text []byte) (adapter.Head, error) {
 	if prelude.StatusCode < 200 || prelude.StatusCode > 599 {
 		return adapter.Head{}, &badPrelude{fmt.Sprintf("has the status %d, want 200 to 599", prelude.StatusCode)}
 	}
-	h := http.Header{}
+	h, size := http.Header{}, 0
 	for name, raw := range prelude.Headers {
 		value, ok := headerValue(raw)
 		if !ok || !isToken(name) {
@@ -70,6 +70,7 @@ func parsePrelude(text []byte) (adapter.Head, error) {
 		}
 		if !aboutConnection[http.CanonicalHeaderKey(name)] {
 			h.Set(name, value)
+			size += len(name) + len(value)
 		}
 	}
 	for _, cookie := range prelude.Cookies {
@@ -77,6 +78,10 @@ func parsePrelude(text []byte) (adapter.Head, error) {
 			return adapter.Head{}, &badPrelude{"has a cookie that is not valid"}
 		}
 		h.Add("Set-Cookie", cookie)
+		size += len("Set-Cookie") + len(cookie)
+	}
+	if size > maxPrelude { // in place of a byte that is no text, JSON has three
+		return adapter.Head{}, &badPrelude{fmt.Sprintf("has headers larger than %d bytes", maxPrelude)}
 	}
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/octet-stream")

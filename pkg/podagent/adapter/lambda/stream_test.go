@@ -272,6 +272,8 @@ func TestHTTPShapedAnswerThatIsNotValid(t *testing.T) {
 		"header value":           `{"headers":{"a":"1\r\nb: 2"}}` + end,
 		"cookie":                 `{"cookies":["a\n"]}` + end,
 		"prelude without bounds": `{"headers":{"a":"` + strings.Repeat("a", maxPrelude) + `"}}` + end,
+		"prelude that grows":     `{"headers":{"a":"` + strings.Repeat("\xff", maxPrelude/2) + `"}}` + end,
+		"cookies that grow":      `{"cookies":[""` + strings.Repeat(`,""`, maxPrelude/6) + `]}` + end,
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 1, func(s *harness) {
