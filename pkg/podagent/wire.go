@@ -2,6 +2,7 @@ package podagent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/wire"
@@ -60,7 +61,9 @@ func toWire(m core.Message, who identity, token string, speech wire.Speech) *age
 	case core.LeaveRequest:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(m.Idle)}}}
 	case core.Goodbye:
-		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{Reason: goodbyeReason(m.Reason), Detail: m.Detail}}}
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{
+			Reason: goodbyeReason(m.Reason), Detail: strings.ToValidUTF8(m.Detail, "?"), // a function may have written a part of it
+		}}}
 	case core.Ping:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(m.Every), Report: reportToWire(m.Report)}}}
 	}
