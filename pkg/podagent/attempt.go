@@ -268,9 +268,10 @@ func (a *Agent) checkDeadlines() {
 // the function's end, because its connections break a moment earlier.
 const functionEndTimeout = 50 * time.Millisecond
 
-// lossCause is the end of the function if that explains err, and otherwise err.
+// lossCause is the end of the function if that explains err, and otherwise err. A call that the
+// function never saw may wrap that end, too, as the reason why its context ended.
 func (a *Agent) lossCause(ctx context.Context, err error) error {
-	if a.deps.FunctionEnd == nil || !errors.Is(err, adapter.ErrFunctionLost) {
+	if a.deps.FunctionEnd == nil || outcome(err) != core.Broken || !errors.Is(err, adapter.ErrFunctionLost) {
 		return err
 	}
 	patience, over := context.WithTimeout(ctx, functionEndTimeout)

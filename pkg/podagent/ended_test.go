@@ -40,6 +40,23 @@ func TestA3AFunctionThatEndsFailsItsCallsAtOnce(t *testing.T) {
 	})
 }
 
+// As the adapter of the Lambda Runtime API says of a call that nobody has fetched: it names why the
+// call was cut.
+func TestACallThatAFunctionThatEndedNeverSawMayRunElsewhere(t *testing.T) {
+	withHarness(t, nil, func(w *harness) {
+		p := w.begin()
+		c, call := w.call(p, "a")
+		w.ends <- exited
+		<-call.ctx.Done()
+		call.end <- fmt.Errorf("%w: %w", adapter.ErrNotStarted, context.Cause(call.ctx))
+		c.hear("release")
+		c.hearEnd()
+		p.hear("goodbye FUNCTION_ENDED: the function exited with status 3", "hung up")
+		p.end <- nil
+		w.ended(nil)
+	})
+}
+
 func TestA3WhatASchedulerTellsOfTheFunctionsEndFailsItsCalls(t *testing.T) {
 	for name, before := range map[string]func(w *harness, p *pulls){
 		"of an instance that works": func(*harness, *pulls) {},
