@@ -119,20 +119,21 @@ func (cs *calls) claimAnswered(n Attempt) *attempt {
 	return a
 }
 
-// oldestClaim is the oldest unanswered claim, or nil.
-func (cs *calls) oldestClaim() *attempt {
-	for len(cs.claims) > 0 {
-		if a := cs.inPhase(claiming, cs.claims[0]); a != nil {
-			return a
+// nextClaim is the unanswered claim that is cancelled first; nil if there is none. An older one may
+// have more time.
+func (cs *calls) nextClaim() (next Attempt, a *attempt) {
+	cs.claims = slices.DeleteFunc(cs.claims, func(n Attempt) bool { return cs.inPhase(claiming, n) == nil })
+	for _, n := range cs.claims {
+		if other := cs.attempts[n]; a == nil || other.claimDeadline.Before(a.claimDeadline) {
+			next, a = n, other
 		}
-		cs.claims = cs.claims[1:]
 	}
-	return nil
+	return next, a
 }
 
-// nextClaimDeadline is when the oldest claim is cancelled; zero if no claim is open.
+// nextClaimDeadline is when the next claim is cancelled; zero if no claim is open.
 func (cs *calls) nextClaimDeadline() time.Time {
-	if a := cs.oldestClaim(); a != nil {
+	if _, a := cs.nextClaim(); a != nil {
 		return a.claimDeadline
 	}
 	return time.Time{}
@@ -196,8 +197,7 @@ func (c *Core) connOfAttemptLost(now time.Time, n Attempt) {
 // claimsDue releases the claims that were not answered in time. The gateway may have granted
 // one in a message that was lost, so it has to be informed.
 func (c *Core) claimsDue(now time.Time) {
-	for a := c.calls.oldestClaim(); a != nil && !now.Before(a.claimDeadline); a = c.calls.oldestClaim() {
-		n := c.calls.claims[0]
+	for n, a := c.calls.nextClaim(); a != nil && !now.Before(a.claimDeadline); n, a = c.calls.nextClaim() {
 		c.calls.unanswered++
 		if a.sent {
 			c.emit(Release{n})

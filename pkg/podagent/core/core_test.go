@@ -331,6 +331,25 @@ func TestClaimsThatAreNotAnsweredAreWaitedForLonger(t *testing.T) {
 	}
 }
 
+// An answer of one gateway shortens the times of later claims, and so one may end before an older one.
+func TestAClaimIsNotWaitedForLongerThanItsOwnTime(t *testing.T) {
+	p := params()
+	p.Concurrency = 4
+	s := ready(t, p)
+	for range claimDoublings {
+		s.on(Received{1, ticket('x')})
+		for s.core.calls.held() > 0 {
+			s.answered(1, 100*time.Millisecond)
+		}
+	}
+	s.on(Received{1, ticket('a')}, Received{1, ticket('b')}, Refused{5}, Received{1, ticket('c')})
+	s.done = nil
+	s.answered(1, claimTimeout)
+	s.expect("release 6", "send 1 pull 1 done c 0s unclaimed")
+	s.answered(1, claimTimeout<<claimDoublings-claimTimeout)
+	s.expect("release 4", "send 1 pull 1 done a 0s unclaimed")
+}
+
 func TestWhatBecomesOfTheInstance(t *testing.T) {
 	reused := []string{"deliver 1", "send 1 pull 1 done a 1s"}
 	freed := []string{"deliver 1", "send 1 pull 1 done a 0s"}
