@@ -191,6 +191,14 @@ func (s *callState) currentAttempt() *attempt {
 	return s.attempt
 }
 
+// currentConn is the connection of the latest attempt; nil before the first.
+func (s *callState) currentConn() *agentConn {
+	if a := s.currentAttempt(); a != nil {
+		return a.conn
+	}
+	return nil
+}
+
 // maxInterim is how many interim answers wait for a client. Further ones are dropped, and large ones.
 const maxInterim = 16
 

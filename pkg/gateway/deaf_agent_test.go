@@ -116,3 +116,29 @@ func TestAnAgentThatDoesNotReadHoldsUpNoOther(t *testing.T) {
 		})
 	}
 }
+
+// A limited function's call takes a ticket, and agents that have lent to the function get their places back.
+func TestACallDoesNotWaitForAgentsThatDoNotHaveIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := unstarted(t)
+		unit := &v1alpha1.Function{}
+		unit.Spec.Template.Concurrency = 1
+		deaf := g.dialled(t, "a")
+		lent := g.admitted(core.Spec{})
+		lent.to.unit = unit
+		go g.shell.step(lent, queue, problem{})
+		synctest.Wait()
+		deaf.claims(lent)
+		deaf.answers(1)
+		limited := g.admitted(core.Spec{})
+		limited.to.unit = new(*unit)
+		limited.to.unit.Spec.Calls.MaxInFlight = 1
+		limited.decide(queue, problem{})
+		begun := time.Now()
+		g.shell.enqueue(limited).flush(limited)
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("the call waited for %v", took)
+		}
+		deaf.came(callwire.KindReturn)
+	})
+}

@@ -112,7 +112,7 @@ func (g *Gateway) serve(c *call) *functionSeries {
 		c.times.Offered(time.Now())
 		return v.Queue(invocation.NewToken(), v.Spec().Admitted)
 	}, problem{})
-	g.shell.enqueue(c).flush()
+	g.shell.enqueue(c).flush(c)
 	g.wait(c)
 	return series
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -270,21 +271,21 @@ func (s *shell) finish(after handedOver, reader *agentConn) {
 type conns []*agentConn
 
 func (cs conns) with(one *agentConn) conns {
-	for _, c := range cs {
-		if c == one {
-			return cs
-		}
+	if slices.Contains(cs, one) {
+		return cs
 	}
 	return append(cs, one)
 }
 
-// flush writes the frames. That takes as long as an agent does not read, so it is for the goroutine of
-// the call that was handed over. It first lets those run that are ready, because their frames then
-// go out with its own.
-func (cs conns) flush() {
-	for _, c := range cs {
+// flush writes the frames to the agent that has a call, and lets other goroutines write the rest. That takes
+// as long as the agent does not read, so it is for the goroutine of that call. It first lets those run that
+// are ready, because their frames then go out with its own.
+func (cs conns) flush(c *call) {
+	own := c.currentConn()
+	cs.flushLater(own)
+	if own != nil && slices.Contains(cs, own) {
 		runtime.Gosched()
-		c.frames.Flush()
+		own.frames.Flush()
 	}
 }
 
