@@ -57,15 +57,15 @@ func (q *Queue) rebind(e *entry, now time.Time, lend bool, deliver Deliver) bool
 }
 
 // rebindRecalled rebinds the tickets for which recallCalm has recalled places, as far as instances
-// of calm nodes poll now.
+// of calm nodes poll now. The others go on waiting for their places.
 func (q *Queue) rebindRecalled(now time.Time, lend bool, deliver Deliver) {
-	for len(q.recalledFor) > 0 && len(q.instances.pollers) > 0 && !q.instances.pollers[0].nodeBusy {
-		id := q.recalledFor[0]
-		q.recalledFor = q.recalledFor[1:]
-		if e := q.entries[id]; e.mayRebind(now) && e.holder.awaits == id {
-			q.rebind(e, now, lend, deliver)
-		}
+	if len(q.instances.pollers) == 0 || q.instances.pollers[0].nodeBusy {
+		return
 	}
+	q.recalledFor = slices.DeleteFunc(q.recalledFor, func(id invocation.ID) bool {
+		e := q.entries[id]
+		return !e.mayRebind(now) || e.holder.awaits != id || q.rebind(e, now, lend, deliver)
+	})
 }
 
 // recallCalm takes a place of an instance on a calm node back from another gateway, which does not

@@ -242,3 +242,25 @@ func TestARecalledPlaceIsStillForItsTicketWhenThatIsSaidAgain(t *testing.T) {
 	l.BindLate(of, Pull{}, l.now, true, l.deliver, nil, nil)
 	l.expect(string(of) + " gets 1")
 }
+
+// Another instance on a calm node polls first, but may not have the ticket: it could not reach the
+// ticket's gateway.
+func TestARecalledPlaceIsStillForItsTicketAfterAnotherInstanceHasPolled(t *testing.T) {
+	l := newLateBinding(t, true, false, false)
+	l.pull("2", Pull{Credits: 1})
+	l.offer(1, 1)
+	l.pull("0", Pull{Credits: 1, NodeBusy: true})
+	l.Requeue("2", invocation.ID{1}, l.now)
+	l.pull("0", Pull{Credits: 1, NodeBusy: true})
+	l.expect("2 gets 1", "0 gets 1")
+	l.pull("1", Pull{Loans: []Loan{{"h", 1}}})
+	l.pull("0", Pull{NodeBusy: true, AwaitsCore: true, Awaits: invocation.ID{1}})
+	if recalled := l.bindLate("0", 1, 1); len(recalled) != 1 {
+		t.Fatalf("%v are recalled for one ticket", recalled)
+	}
+	for _, cid := range []invocation.CID{"2", "1"} {
+		l.pull(cid, Pull{Credits: 1})
+		l.BindLate(cid, Pull{}, l.now, true, l.deliver, nil, nil)
+	}
+	l.expect("1 gets 1")
+}
