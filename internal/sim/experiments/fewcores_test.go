@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/sim/cluster"
 	"github.com/windlass-dev/windlass/internal/sim/node"
+	"github.com/windlass-dev/windlass/internal/sim/report"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
@@ -42,5 +43,35 @@ func TestOrderedNodesAgreeWithOneNode(t *testing.T) {
 		config.Loads = []cluster.Load{given}
 		want := meanBy(onNode(cores, calls, node.Tickets{Params: params}), seconds(node.Result.Turnaround))
 		within(t, string(order), responseOf(mustRun(config)), want, .02)
+	}
+}
+
+// Calls that are pushed to the paper's nodes wait for the cores of their home, which has room for more of them than it has cores.
+// Cold starts are the smaller part of what that costs: the same containers at once help little, and calls that go on to the next node once
+// their home's cores are taken lose nothing.
+func TestPushedCallsWaitAtFullHomes(t *testing.T) {
+	s := zukClusterOver(Options{Seed: 1, Size: Size{Seeds: 1, Scale: 1}, Each: func(n int, do func(int)) {
+		for i := range n {
+			do(i)
+		}
+	}})
+	cold, warm, spilling := s.response(4, zukPushed), s.response(4, zukPushedWarm), s.response(4, zukSpillingWarm)
+	within(t, "spilling beside pulling", spilling, s.response(4, "none"), .02)
+	if warm < 2*spilling || cold < warm {
+		t.Errorf("four nodes answer in %.3f s with cold starts, in %.3f s without them, and in %.3f s if calls leave their home; "+
+			"want it to be most of the difference that they do not", cold, warm, spilling)
+	}
+	found := map[string]report.Finding{}
+	for _, f := range s.findings() {
+		found[f.Name] = f
+	}
+	within(t, "the paper's ratio", found["three_nodes_fair_choice_to_four_pushed"].Value, s.response(3, "fair-choice")/cold, .001)
+	homes, starts := found["four_pushed_longer_by_full_homes_s"].Value, found["four_pushed_longer_by_cold_starts_s"].Value
+	within(t, "what both parts come to", homes+starts, cold-s.response(4, "none"), .001)
+	within(t, "the part of full homes", homes, warm-s.response(4, "none"), .001)
+	for i, c := range s.cells {
+		if s.names[i%len(s.names)] == zukPushed && c.config(Options{Size: fewCores.Quick}, 1).Hash.Slots != 128 {
+			t.Error("the paper's nodes have 32 GB for containers of 256 MB")
+		}
 	}
 }
