@@ -10,6 +10,8 @@ type band struct {
 	cores float64
 	clock float64
 	jobs  heap[*job]
+	// fresh are calls that came and may have got nothing yet, here or elsewhere.
+	fresh []*job
 }
 
 func newBand() *band {
@@ -28,7 +30,19 @@ func (b *band) rate() float64 {
 }
 
 // pass lets time pass.
-func (b *band) pass(seconds float64) { b.clock += b.rate() * seconds }
+func (b *band) pass(now, seconds float64) {
+	got := b.rate() * seconds
+	b.clock += got
+	if got <= 0 {
+		return
+	}
+	for _, j := range b.fresh {
+		if j.in == b {
+			j.begin(now)
+		}
+	}
+	b.fresh = b.fresh[:0]
+}
 
 // nextEnd is in how many seconds the first call is through with its phase.
 func (b *band) nextEnd() float64 {
@@ -43,6 +57,9 @@ func (b *band) nextEnd() float64 {
 func (b *band) enter(j *job) {
 	j.in, j.end = b, b.clock+j.left
 	b.jobs.insert(j)
+	if j.began < 0 {
+		b.fresh = append(b.fresh, j)
+	}
 }
 
 // exit takes a call out.

@@ -75,7 +75,9 @@ func (c Call) total(of Kind) time.Duration {
 
 // Result is what became of a call.
 type Result struct {
-	Arrival, Began, Ended time.Duration
+	Arrival time.Duration
+	// Began is when it first got a part of a core, or began to do something that needs none.
+	Began, Ended time.Duration
 	// CPU and Alone are those of the call.
 	CPU, Alone time.Duration
 }

@@ -125,9 +125,6 @@ func (f *filter) pick(c *filtered) {
 	}
 	c.picked, c.worker = f.w.now, true
 	c.round++
-	if c.computed() < 1e-9 {
-		c.began = f.w.now
-	}
 	f.w.move(c.job, f.priority)
 	round := c.round
 	f.w.after(c.left, func() {

@@ -75,7 +75,7 @@ func (h *hybrid) fill() {
 		h.queue = h.queue[1:]
 		h.free--
 		h.running = append(h.running, j)
-		if j.began < 0 {
+		if j.launched < 0 {
 			h.w.launch(j, h.fast.bands[0])
 		} else {
 			h.w.move(j, h.fast.bands[0])

@@ -37,7 +37,7 @@ func TestTheKernelGivesAllOfTheCoreAndNoMore(t *testing.T) {
 				last, rate = w.now, computing(w)
 				could := 0
 				for _, j := range w.jobs {
-					if j.there && !j.over && j.computes() && j.began >= 0 {
+					if j.there && !j.over && j.computes() && j.launched >= 0 {
 						could++
 					}
 				}

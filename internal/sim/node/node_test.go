@@ -268,6 +268,26 @@ func ends(t *testing.T, what string, results []Result, want ...time.Duration) {
 	}
 }
 
+// A call's response ends when it first gets a part of a core, or sleeps, whoever lets it: not when its process is there, nor when
+// a worker takes it once more.
+func TestResponseIsUntilACallFirstGetsACore(t *testing.T) {
+	responds := func(name string, results []Result, want ...time.Duration) {
+		t.Helper()
+		for i, r := range results {
+			if d := r.Response() - want[i]; d.Abs() > time.Microsecond {
+				t.Errorf("%s: call %d waited for %s, want %s", name, i, r.Response(), want[i])
+			}
+		}
+	}
+	crowd := []Call{Computing(0, "long", 50*ms), Computing(5*ms, "f", 10*ms), Computing(6*ms, "f", 10*ms)}
+	responds("in a queue", mustRun(t, 1, crowd, Filter{Slice: 20 * ms}), 0, 15*ms, 24*ms)
+	responds("past the queue", mustRun(t, 1, crowd, Filter{Slice: 20 * ms, Bypass: .5}), 0, 15*ms, 14*ms)
+	responds("shares", mustRun(t, 1, crowd, Sharing{}), 0, 0, 0)
+	responds("takes turns", mustRun(t, 1, []Call{Computing(0, "f", 10*ms), Computing(0, "f", 10*ms)}, Kernel{Slice: 3 * ms, Low: .01}), 0, 3*ms)
+	asleep := []Call{{Phases: []Phase{{Sleep, 50 * ms}, {Compute, 10 * ms}}}}
+	responds("asleep", mustRun(t, 1, asleep, Filter{Slice: 20 * ms, Poll: 4 * ms}), 0)
+}
+
 func TestFilterLearnsItsSlice(t *testing.T) {
 	var calls []Call
 	for i := range 250 {

@@ -115,7 +115,7 @@ func (s *shortest) add(j *job) {
 
 func (s *shortest) runNow(j *job) {
 	s.running = append(s.running, j)
-	if j.began < 0 {
+	if j.launched < 0 {
 		s.w.launch(j, s.band)
 		return
 	}

@@ -173,10 +173,10 @@ func (t *tickets) exempt(i *instance, of *job) {
 // usage is the processor time of an instance.
 func (t *tickets) usage(i *instance) time.Duration {
 	switch {
-	case i.job == nil || i.job.began < 0:
+	case i.job == nil || i.job.launched < 0:
 		return i.before
 	case t.ByDuration:
-		return i.before + ofSeconds(t.w.now-i.job.began)
+		return i.before + ofSeconds(t.w.now-i.job.launched)
 	}
 	return i.before + ofSeconds(i.job.computed())
 }
@@ -222,7 +222,7 @@ func (t *tickets) band(i *instance, change callorder.SetBand) {
 	if i.job == nil {
 		return
 	}
-	if i.job.began >= 0 {
+	if i.job.launched >= 0 {
 		t.w.move(i.job, i.home)
 	}
 	if t.Observe != nil {

@@ -52,10 +52,12 @@ type job struct {
 	end   float64
 	place int
 	// used is the time that it computed in the phases before.
-	used         float64
-	began, ended float64 // began is negative before
-	there, over  bool
-	answered     bool // it is what a process does once it has answered
+	used float64
+	// launched is when its process was there, and began when it first got a part of a core or did something else than compute; both are
+	// negative before.
+	launched, began, ended float64
+	there, over            bool
+	answered               bool // it is what a process does once it has answered
 }
 
 // timer is something to do at a time. Those of one time go in the order in which they
@@ -97,7 +99,7 @@ func runWatched(cores int, calls []Call, policy Policy, watch func(*world)) ([]R
 		if err := c.check(); err != nil {
 			return nil, fmt.Errorf("node: call %d %w", i, err)
 		}
-		w.jobs = append(w.jobs, &job{Call: c, number: i, began: -1})
+		w.jobs = append(w.jobs, &job{Call: c, number: i, launched: -1, began: -1})
 	}
 	byCall := slices.Clone(w.jobs)
 	slices.SortStableFunc(w.jobs, func(a, b *job) int { return cmp.Compare(a.Arrival, b.Arrival) })
@@ -187,7 +189,7 @@ func (w *world) firstEnd() (*band, float64) {
 func (w *world) pass(at float64) {
 	for _, g := range w.groups {
 		for _, b := range g.bands {
-			b.pass(at - w.now)
+			b.pass(w.now, at-w.now)
 		}
 	}
 	w.now = at
@@ -201,13 +203,16 @@ func (w *world) after(seconds float64, do func()) {
 
 // launch begins a call, which computes in a band whenever it does.
 func (w *world) launch(j *job, home station) {
-	j.began, j.home = w.now, home
+	j.launched, j.home = w.now, home
 	j.left = j.Phases[0].Length.Seconds()
 	w.perform(j)
 }
 
 // perform lets the call do its phase.
 func (w *world) perform(j *job) {
+	if !j.computes() {
+		j.begin(w.now)
+	}
 	switch j.Phases[j.phase].Kind {
 	case Compute:
 		if j.home != nil {
@@ -224,6 +229,13 @@ func (w *world) perform(j *job) {
 	}
 	if w.sleeping != nil {
 		w.sleeping.block(j)
+	}
+}
+
+// begin notes that the call gets what it needs, unless it did before.
+func (j *job) begin(now float64) {
+	if j.began < 0 {
+		j.began = now
 	}
 }
 
@@ -254,7 +266,7 @@ func (w *world) proceed(j *job) {
 // goOn lets the process of a call that has ended compute what is left for it to do.
 func (w *world) goOn(j *job) {
 	if j.Rest > 0 {
-		w.launch(&job{Call: Computing(j.Arrival, j.Function, j.Rest), number: j.number, answered: true}, j.home)
+		w.launch(&job{Call: Computing(j.Arrival, j.Function, j.Rest), number: j.number, launched: -1, began: -1, answered: true}, j.home)
 	}
 }
 
@@ -292,7 +304,7 @@ func (j *job) ending() bool { return j.computes() && j.remaining() < 1e-9 }
 
 // computed is how long it has computed.
 func (j *job) computed() float64 {
-	if !j.computes() || j.began < 0 {
+	if !j.computes() || j.launched < 0 {
 		return j.used
 	}
 	return j.used + j.Phases[j.phase].Length.Seconds() - j.remaining()
