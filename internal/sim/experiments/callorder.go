@@ -467,7 +467,7 @@ func callOrderParameters() []report.Parameter {
 		{Name: "calls", Value: "1.1 times cores times v, as many of each function, uniform within 60 s", Source: "paper VI"},
 		{Name: "sleep, uploader", Value: "need no core", Source: "paper IV: sleep; uploader: assumed"},
 		{Name: "shared resource", Value: "3.8 s for dna-visualisation, 65 ms for each other call, shared equally", Source: "our explanation, fitted"},
-		{Name: "orders", Value: "the mean of the last 10 durations, known from before; no preemption, no slice", Source: "paper IV, V"},
+		{Name: "orders", Value: "the mean of the last 10 durations, known from a minute before the first call; no preemption, no slice", Source: "paper IV, V"},
 		{Name: "serpt", Value: "Windlass's default; nothing is known from before", Source: "pkg/nodeagent/callorder"},
 		{Name: "nodes", Value: "2,376 calls on 18 cores each, 1,320 on 10; dealt in turn, by function", Source: "paper VIII; dealing: assumed"},
 		{Name: "instances", Value: "warm, as many as needed", Source: "paper: c of each function, 32 GB"},

@@ -288,6 +288,18 @@ func TestResponseIsUntilACallFirstGetsACore(t *testing.T) {
 	responds("asleep", mustRun(t, 1, asleep, Filter{Slice: 20 * ms, Poll: 4 * ms}), 0)
 }
 
+// What is known of a function is its size, not a call of the last minute, and not an earlier call.
+func TestKnownFunctionsHadNoCall(t *testing.T) {
+	calls := []Call{Computing(0, "short", 100*ms), Computing(10*ms, "short", 100*ms), Computing(20*ms, "long", 800*ms)}
+	for _, order := range []callorder.Order{callorder.FairChoice, callorder.RECT} {
+		p := callorder.DefaultParams(1)
+		p.Order, p.Preempt, p.Slice, p.BlockedAfter = order, false, callorder.Slice{Rule: callorder.SliceOff}, 0
+		known := map[string]time.Duration{"short": 100 * ms, "long": 800 * ms}
+		ends(t, string(order)+": a first call goes before a second one",
+			mustRun(t, 1, calls, Tickets{Params: p, Known: known, ByDuration: true}), 100*ms, 1000*ms, 900*ms)
+	}
+}
+
 func TestFilterLearnsItsSlice(t *testing.T) {
 	var calls []Call
 	for i := range 250 {

@@ -16,7 +16,7 @@ const sampleEvery = 5 * time.Millisecond
 // through with its call takes the function's next one.
 type Tickets struct {
 	Params callorder.Params
-	// Known are processor times of functions that the core has learnt before the first call.
+	// Known are processor times of functions that the core has learnt a minute before the first call.
 	Known map[string]time.Duration
 	// ByDuration reports as an instance's processor time how long its calls took since they
 	// began, whatever they did: what Zuk, Przybylski and Rzadca measure. Otherwise it is exact.
@@ -45,6 +45,8 @@ type tickets struct {
 	asks        uint64
 	watched     []callorder.InstanceID
 	groups      *groups
+	// ahead is what the core's clock shows at the beginning.
+	ahead time.Duration
 }
 
 // instance runs one call at a time.
@@ -89,11 +91,15 @@ func (t Tickets) start(w *world, cores int) (decisions, error) {
 	}
 	s.tell(callorder.ModeChanged{Busy: true})
 	s.teach()
+	s.ahead = taughtBefore
 	if p := t.Params; p.Preempt || p.BlockedAfter > 0 || p.Slice.Rule != callorder.SliceOff {
 		w.after(sampleEvery.Seconds(), s.sample)
 	}
 	return s, nil
 }
+
+// taughtBefore is how long before the beginning calls teach the core: such a call must not count for Fair-Choice, which counts a minute.
+const taughtBefore = time.Minute
 
 // teach has one call of each known function run before anything else.
 func (t *tickets) teach() {
@@ -164,7 +170,7 @@ func (t *tickets) stop(j *job) {
 // exempt lets an instance cease to ask if calls of its function are very short.
 func (t *tickets) exempt(i *instance, of *job) {
 	mean, known := t.core.Mean(of.Namespace, of.Function)
-	if known && mean < t.ExemptBelow && t.core.MayBeExempt(ofSeconds(t.w.now), i.id) {
+	if known && mean < t.ExemptBelow && t.core.MayBeExempt(t.now(), i.id) {
 		i.exempt = true
 		t.tell(callorder.Exempted{Instance: i.id})
 	}
@@ -198,9 +204,12 @@ func (t *tickets) sample() {
 	t.w.after(sampleEvery.Seconds(), t.sample)
 }
 
+// now is the time on the core's clock.
+func (t *tickets) now() time.Duration { return t.ahead + ofSeconds(t.w.now) }
+
 // tell steps the core, and carries out what it decides.
 func (t *tickets) tell(e callorder.Event) {
-	for _, effect := range t.core.Step(ofSeconds(t.w.now), e) {
+	for _, effect := range t.core.Step(t.now(), e) {
 		switch effect := effect.(type) {
 		case callorder.Grant:
 			if i := t.instances[effect.Instance-1]; i.job != nil && i.ask == effect.Ask {
