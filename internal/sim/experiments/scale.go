@@ -40,9 +40,11 @@ func (c scaleCell) config(o Options, seed uint64) cluster.Config {
 	}
 }
 
-// runScale measures the machine that it runs on, one cell after the other; only what
+func runScale(o Options) (report.Report, error) { return scaleReport(o, mustRun), nil }
+
+// scaleReport measures the machine that it runs on, one cell after the other; only what
 // was simulated is the same for the same seed.
-func runScale(o Options) (report.Report, error) {
+func scaleReport(o Options, run func(cluster.Config) cluster.Result) report.Report {
 	cells := []scaleCell{{100, 1000}, {1000, 10_000}, {10_000, 100_000}, {100_000, 1_000_000}}
 	if o.Sparse {
 		cells = cells[:3]
@@ -62,27 +64,28 @@ func runScale(o Options) (report.Report, error) {
 	measured := report.Table{Name: "measured", Caption: "on this machine, one processor", Columns: []string{
 		"nodes", "functions", "simulated s per s", "events per s", "memory MB", "bytes per function",
 	}}
-	var last cluster.Result
+	unanswered := 0
 	for _, c := range cells {
-		took, memory := o.measure(func() { last = mustRun(c.config(o, o.Seed)) })
-		simulated.Add(report.Num(c.nodes), report.Num(c.functions), report.Num(last.Total.Calls), report.Num(last.Total.Answered),
-			report.Num(last.Total.Created), report.Num(last.Decisions), report.Num(last.Events))
+		var result cluster.Result
+		took, memory := o.measure(func() { result = run(c.config(o, o.Seed)) })
+		unanswered += result.Total.Refused + result.Total.Expired
+		simulated.Add(report.Num(c.nodes), report.Num(c.functions), report.Num(result.Total.Calls), report.Num(result.Total.Answered),
+			report.Num(result.Total.Created), report.Num(result.Decisions), report.Num(result.Events))
 		if took > 0 {
-			pace := last.Length.Seconds() / took.Seconds()
-			measured.Add(report.Num(c.nodes), report.Num(c.functions), report.Num(pace), report.Num(float64(last.Events)/took.Seconds()),
+			pace := result.Length.Seconds() / took.Seconds()
+			measured.Add(report.Num(c.nodes), report.Num(c.functions), report.Num(pace), report.Num(float64(result.Events)/took.Seconds()),
 				report.Num(float64(memory)/(1<<20)), report.Num(float64(memory)/float64(c.functions)))
 			r.Findings = append(r.Findings,
 				report.Found(fmt.Sprintf("simulated_s_per_s_%d_nodes", c.nodes), pace),
 				report.Found(fmt.Sprintf("memory_mb_%d_nodes", c.nodes), float64(memory)/(1<<20)))
 		}
 	}
-	unanswered := float64(last.Total.Refused + last.Total.Expired)
-	r.Findings = append(r.Findings, report.Found("refused", unanswered).Most(0))
+	r.Findings = append(r.Findings, report.Found("refused", float64(unanswered)).Most(0))
 	r.Tables = []report.Table{simulated, measured}
 	r.Notes = []string{
 		"The second table is measured with a clock, and differs from run to run and from machine to machine; the first does not. What a tick of a real scheduler costs with 10,000 idle functions is measured by make bench (pkg/scheduler).",
 	}
-	return r, nil
+	return r
 }
 
 func (o Options) measure(do func()) (time.Duration, uint64) {
