@@ -3,6 +3,7 @@ package experiments
 import (
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -98,4 +99,18 @@ func TestBadHybridDataIsRefused(t *testing.T) {
 	if _, err := loadHybrid(nil, Options{Size: hybrid.Full}); err == nil || !strings.Contains(err.Error(), "name a folder") {
 		t.Errorf("no data: error %v", err)
 	}
+}
+
+func TestBurstyGapsAreThoseOfTheWorkload(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const n = 1_000_000
+	sum, squares := 0.0, 0.0
+	for range n {
+		gap := sfsLoad{bursty: true}.relativeGap(r)
+		sum += gap
+		squares += gap * gap
+	}
+	mean := sum / n
+	within(t, "the mean gap", mean, 1, .01)
+	within(t, "the coefficient of variation", math.Sqrt(squares/n-mean*mean)/mean, 2.33, .01)
 }

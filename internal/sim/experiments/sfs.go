@@ -114,7 +114,7 @@ func (l sfsLoad) relativeGap(r *rand.Rand) float64 {
 	if !l.bursty {
 		return r.ExpFloat64()
 	}
-	const zeros, slow = .27, .1166
+	const zeros, slow = .27, .1213
 	if r.Float64() < zeros {
 		return 0
 	}
