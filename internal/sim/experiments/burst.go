@@ -26,7 +26,7 @@ const (
 	// leastWait is what a shorter wait counts as when waits are compared: a warm
 	// call's own set-up takes longer.
 	leastWait = time.Millisecond
-	// waitSlack and createdGoal are the goals: the wait's p99 beside listing1's, and
+	// waitSlack and createdGoal are the goals: the wait's p99 beside FPCSch's, and
 	// what is created beside what is needed.
 	waitSlack   = 1.2
 	createdGoal = 1.3
@@ -132,7 +132,7 @@ func mustRun(config cluster.Config) cluster.Result {
 	return r
 }
 
-// atLeast is what a wait counts as when it is compared.
+// counted is what a wait counts as when it is compared.
 func counted(wait time.Duration) time.Duration { return max(wait, leastWait) }
 
 // needed is the smallest fixed pool, started at the first call, whose p99 wait is at
@@ -183,7 +183,7 @@ type burstSummary struct {
 	decider                          string
 	feasibility                      feasibility
 	needed, created, cancelled, late float64
-	p50, p99, toListing1             float64 // seconds, and a ratio
+	p50, p99, toFPCSch               float64 // seconds, and a ratio
 	wasted                           float64 // seconds
 	reversals                        float64
 }
@@ -191,7 +191,7 @@ type burstSummary struct {
 func (s burstSummary) ratio() float64 { return s.created / s.needed }
 
 func (s burstSummary) met() bool {
-	return s.ratio() <= createdGoal && s.toListing1 <= waitSlack && s.reversals == 0
+	return s.ratio() <= createdGoal && s.toFPCSch <= waitSlack && s.reversals == 0
 }
 
 func summarise(cell burstCell, name string, results []burstResult, feasible feasibility) burstSummary {
@@ -215,7 +215,7 @@ func summarise(cell burstCell, name string, results []burstResult, feasible feas
 		reversals: mean(func(r burstRun) float64 { return float64(r.reversals) }),
 		p50:       median(func(r burstResult) float64 { return r.runs[name].p50.Seconds() }),
 		p99:       median(func(r burstResult) float64 { return r.runs[name].p99.Seconds() }),
-		toListing1: median(func(r burstResult) float64 {
+		toFPCSch: median(func(r burstResult) float64 {
 			return r.runs[name].waitBeside(r.runs["FPCSch"])
 		}),
 	}
@@ -261,7 +261,7 @@ func burstTable(name, caption string, all []burstSummary) report.Table {
 	for _, s := range all {
 		t.Add(report.Num(s.cell.work.Seconds()*1000), report.Num(s.cell.rate), report.Num(s.cell.start.Seconds()), s.decider,
 			s.feasibility.word(), report.Num(s.feasibility.oracle), report.Num(s.needed), report.Num(s.created), report.Num(s.ratio()), report.Num(s.cancelled), report.Num(s.late),
-			report.Num(s.p50*1000), report.Num(s.p99*1000), report.Num(s.toListing1), report.Num(s.wasted), report.Num(s.reversals))
+			report.Num(s.p50*1000), report.Num(s.p99*1000), report.Num(s.toFPCSch), report.Num(s.wasted), report.Num(s.reversals))
 	}
 	return t
 }

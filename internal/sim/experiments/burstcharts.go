@@ -32,7 +32,7 @@ func burstScatter(all []burstSummary) report.Chart {
 	return c
 }
 
-// burstWaits draws the waits of the deciders over those of listing1.
+// burstWaits draws the waits of the deciders over those of FPCSch.
 func burstWaits(all []burstSummary) report.Chart {
 	c := report.Chart{
 		Name: "burst-waits", Title: "p99 wait in the first minute, by FPCSch's", Kind: report.Dots,

@@ -12,8 +12,8 @@ func knownFindings(known []burstSummary) []report.Finding {
 	feasible := feasibleOf(ours)
 	created, _ := worst(feasible, createdToNeeded)
 	_, createdMean := worst(ours, createdToNeeded)
-	wait, _ := worst(feasible, waitToListing1)
-	_, waitMean := worst(ours, waitToListing1)
+	wait, _ := worst(feasible, waitToFPCSch)
+	_, waitMean := worst(ours, waitToFPCSch)
 	turns, _ := worst(ours, func(s burstSummary) float64 { return s.reversals })
 	findings := []report.Finding{
 		report.Found("feasible_cells", float64(len(feasible))).Compare("of %d cells, by the oracle", len(ours)),
@@ -37,7 +37,7 @@ func freshFindings(fresh []burstSummary) []report.Finding {
 	var findings []report.Finding
 	for _, name := range deciderNames {
 		created, mean := worst(cellsOf(name, fresh), createdToNeeded)
-		wait, waitMean := worst(cellsOf(name, fresh), waitToListing1)
+		wait, waitMean := worst(cellsOf(name, fresh), waitToFPCSch)
 		findings = append(findings,
 			report.Found("fresh_"+name+"_created_to_needed_worst", created).Compare("geometric mean %.3g", mean),
 			report.Found("fresh_"+name+"_p99_wait_to_fpcsch_worst", wait).Compare("geometric mean %.3g", waitMean))
@@ -55,7 +55,7 @@ func worst(cells []burstSummary, figure func(burstSummary) float64) (worst, mean
 }
 
 func createdToNeeded(s burstSummary) float64 { return s.ratio() }
-func waitToListing1(s burstSummary) float64  { return s.toListing1 }
+func waitToFPCSch(s burstSummary) float64    { return s.toFPCSch }
 
 // cellsOf are a decider's cells.
 func cellsOf(decider string, all []burstSummary) (cells []burstSummary) {

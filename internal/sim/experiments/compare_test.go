@@ -100,9 +100,9 @@ func TestACellIsFeasibleIfTheOracleMeetsItsGoals(t *testing.T) {
 }
 
 func TestACellIsMetOnlyIfAllGoalsAre(t *testing.T) {
-	good := burstSummary{needed: 10, created: 13, toListing1: 1.2}
+	good := burstSummary{needed: 10, created: 13, toFPCSch: 1.2}
 	for name, change := range map[string]func(*burstSummary){
-		"created": func(s *burstSummary) { s.created = 14 }, "wait": func(s *burstSummary) { s.toListing1 = 1.21 },
+		"created": func(s *burstSummary) { s.created = 14 }, "wait": func(s *burstSummary) { s.toFPCSch = 1.21 },
 		"reversals": func(s *burstSummary) { s.reversals = .1 },
 	} {
 		s := good

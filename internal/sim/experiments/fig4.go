@@ -31,7 +31,6 @@ func runFig4(o Options) (report.Report, error) {
 		config.Length = length
 		return config
 	})
-	perClient := func(r cluster.Result) float64 { return r.Throughput() }
 	r := report.Report{
 		Title:      "1 to 1,000 clients call 4 functions on 8 workers for " + length.String(),
 		Parameters: paperParameters(),
@@ -42,7 +41,7 @@ func runFig4(o Options) (report.Report, error) {
 		Charts: []report.Chart{{
 			Name: "fig4-concurrency", Title: "Throughput by number of clients (4 functions, 8 workers)", Kind: report.Lines,
 			X: report.Axis{Label: "clients", FromZero: true}, Y: report.Axis{Label: "calls per second", FromZero: true},
-			Series: s.series(perClient),
+			Series: s.series(cluster.Result.Throughput),
 		}},
 		Notes: []string{
 			"320 instances that are held for 24 ms a call can answer 13,300 calls a second; 1,000 clients could make 19,000. The control plane has no limit here.",
@@ -52,7 +51,7 @@ func runFig4(o Options) (report.Report, error) {
 	for i, contender := range s.contenders {
 		least := 1.0
 		for j := 1; j < len(counts); j++ {
-			before, now := statsOf(s.result(i, j-1), perClient).mean, statsOf(s.result(i, j), perClient).mean
+			before, now := statsOf(s.result(i, j-1), cluster.Result.Throughput).mean, statsOf(s.result(i, j), cluster.Result.Throughput).mean
 			least = min(least, now/before)
 		}
 		steady := report.Found(contender.name+"_least_step_up", least)

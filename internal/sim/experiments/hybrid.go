@@ -375,6 +375,7 @@ func hybridParameters(calls []node.Call) []report.Parameter {
 		{Name: "work", Value: fmt.Sprintf("the first quartile of 14 recorded processor times; %.3g s in all, %.3g s a core", work, work/hybridCores), Source: "the authors' logs"},
 		{Name: "cores", Value: "50", Source: "paper V"},
 		{Name: "hybrid", Value: "25 cores with one queue, 25 that share; calls are dealt to these in turn; limit 1,633 ms, or a percentile of the last 100 calls", Source: "paper IV, VI"},
+		{Name: "SFS-like", Value: "a worker for each core gives a call 1,633 ms of real-time priority, whatever comes; no call skips the queue, and none is looked at while it sleeps", Source: "assumed: the hybrid's limit in SFS's rules"},
 		{Name: "rightsizing", Value: "one core towards the busier group if uses differ by 10 points, each second", Source: "10 points: the authors' code; each second: assumed"},
 		{Name: "cost", Value: "8.119e-6 USD a second of execution", Source: "the paper's blend of memory sizes at Lambda's prices, by the authors' code"},
 		{Name: "CFS", Value: "ideal sharing of all cores; no cost of switches", Source: "assumed; it is better than CFS"},

@@ -87,8 +87,8 @@ type contender struct {
 	run  func(cluster.Config) cluster.Result
 }
 
-// fpcsch is Windlass with a decider, and as many gateways as the options say.
-func fpcsch(o Options, decided string) contender {
+// deciding is Windlass with a decider, and as many gateways as the options say.
+func deciding(o Options, decided string) contender {
 	return contender{name: decided, run: func(c cluster.Config) cluster.Result {
 		c.Decider, c.Gateways = decider(decided), o.Gateways
 		return mustRun(c)
@@ -97,7 +97,7 @@ func fpcsch(o Options, decided string) contender {
 
 // contenders are our decider, the paper's, and what the paper compares with.
 func contenders(o Options) []contender {
-	return []contender{fpcsch(o, "Horizon"), fpcsch(o, "FPCSch"), {name: baseline, run: func(c cluster.Config) cluster.Result {
+	return []contender{deciding(o, "Horizon"), deciding(o, "FPCSch"), {name: baseline, run: func(c cluster.Config) cluster.Result {
 		c.Hash = &cluster.Hash{Controllers: 3, Slots: paperSlots, Remove: paperRemove}
 		return mustRun(c)
 	}}}
