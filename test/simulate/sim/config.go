@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -34,18 +35,27 @@ type Config struct {
 	// promised of calls is checked, for who does not get the reply that it waits
 	// for does not ask again.
 	Adversarial bool
+	// Mood is which kinds of faults go together, by its index in moods; what is beyond is no mood.
+	Mood int
+	// Decider and Limit are those of the first function, by their numbers: the others have the next ones
+	// in turn.
+	Decider, Limit int
+	// Impatient says that most clients leave before they must.
+	Impatient bool
 }
 
 // Default is the simulation of a seed as `make sim` runs it. Seeds differ in how
 // many machines there are, in whether these have room for all the instances that there
-// may be, and in how much goes wrong.
+// may be, and in what goes wrong, and how much. Each of these is drawn, so that all of them meet.
 func Default(seed uint64) Config {
+	r := rand.New(rand.NewPCG(seed, 0xc0f))
 	c := Config{
-		Seed: seed, Gateways: 1 + int(seed%3), Schedulers: 1 + int(seed/3%4), Workers: 3, Cores: 8, Functions: 3, MaxInstances: 3,
-		Invocations: 200, Faults: 5 + int(seed%16), Duration: 20 * time.Second, Settling: time.Minute,
-		Adversarial: seed%8 == 7, Spares: int(seed / 7 % 3),
+		Seed: seed, Gateways: 1 + r.IntN(3), Schedulers: 1 + r.IntN(4), Workers: 3, Cores: 8, Functions: 3, MaxInstances: 3,
+		Invocations: 200, Faults: 5 + r.IntN(16), Duration: 20 * time.Second, Settling: time.Minute,
+		Adversarial: r.IntN(8) == 0, Spares: r.IntN(3),
+		Mood: r.IntN(len(moods) + moodless), Decider: r.IntN(len(deciders)), Limit: r.IntN(limitKinds), Impatient: r.IntN(5) == 0,
 	}
-	switch seed / 5 % 4 {
+	switch r.IntN(4) {
 	case 0: // not even one instance of each function has room, unless all request one core
 		c.Workers, c.Cores = 2, 2
 	case 1: // there is not room for all that they may have
@@ -79,6 +89,7 @@ func (c Config) Validate() error {
 		between("Workers", c.Workers, 1, 16), between("Cores", c.Cores, 2, 1024),
 		between("Spares", c.Spares, 0, 64), between("Functions", c.Functions, 1, 64),
 		between("MaxInstances", c.MaxInstances, 1, 64), between("Invocations", c.Invocations, 1, 1<<20),
-		between("Faults", c.Faults, 0, 1<<20), durations,
+		between("Faults", c.Faults, 0, 1<<20), between("Mood", c.Mood, 0, len(moods)+moodless-1),
+		between("Decider", c.Decider, 0, len(deciders)-1), between("Limit", c.Limit, 0, limitKinds-1), durations,
 	)
 }

@@ -142,7 +142,7 @@ func (c *chaos) lasts(kind string, moody bool) time.Duration {
 	if moody {
 		lasts = c.between(2*time.Second, 8*time.Second)
 	}
-	if moody && c.mood() == orphans && kind == "etcd-down" {
+	if moody && c.config.Mood == orphans && kind == "etcd-down" {
 		// It makes orphans once leases have ended, and then more calls come.
 		lasts += leaseTTL
 		c.at(leaseTTL+c.between(0, 2*time.Second), func() { c.burst() })
@@ -170,12 +170,12 @@ const (
 	overload = 4
 )
 
-// mood is that of the seed, if it has one.
-func (w *World) mood() int { return int(w.config.Seed / 2 % uint64(len(moods)+2)) }
+// moodless is how many seeds have no mood for one that has the first.
+const moodless = 2
 
 // which is the index of the fault that strikes next. One of the seed's mood lasts for long.
 func (c *chaos) which() (i int, moody bool) {
-	if mood := c.mood(); mood < len(moods) && c.chance(0.5) {
+	if mood := c.config.Mood; mood < len(moods) && c.chance(0.5) {
 		kind := pick(c.World, moods[mood])
 		return slices.IndexFunc(faults, func(f fault) bool { return f.kind == kind }), true
 	}

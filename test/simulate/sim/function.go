@@ -66,6 +66,9 @@ const (
 	limitedInFlight
 )
 
+// limitKinds is how many kinds there are, with those that are no limit.
+const limitKinds = 6
+
 // limited tells whether a scheduler must see each call, so that no instance lends anything.
 func (f *function) limited() bool { return f.limits <= limitedInFlight }
 
@@ -85,11 +88,11 @@ type unit struct {
 func (w *World) newFunction(i int) *function {
 	f := &function{
 		world: w, units: make(map[types.UID]*unit), index: i, slot: ownership.SlotOf("function-"+string(rune('a'+i)), 0), idempotent: i%3 == 2, concurrency: 1 + i%2,
-		decide:  deciders[(i+int(w.config.Seed%uint64(len(deciders))))%len(deciders)].Decide,
+		decide:  deciders[(i+w.config.Decider)%len(deciders)].Decide,
 		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
 	}
 	f.timeout = max(time.Second, 10*f.typical)
-	f.limits = limitKind((i + int(w.config.Seed/3)) % 6)
+	f.limits = limitKind((i + w.config.Limit) % limitKinds)
 	f.namespace, f.requests = namespaces[i%len(namespaces)], cores(1)
 	if i%3 > 0 && w.config.Spares == 0 {
 		f.requests = cores(2)

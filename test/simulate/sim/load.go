@@ -16,7 +16,7 @@ func (w *World) planCalls() {
 
 // impatient is how many of the clients leave before they must: few, but in some seeds most.
 func (w *World) impatient() float64 {
-	if w.config.Seed%5 == 2 || w.mood() == overload {
+	if w.config.Impatient || w.config.Mood == overload {
 		return 0.6
 	}
 	return 0.15
