@@ -39,6 +39,7 @@ func (g *gateway) poolOf(fn *unit) *pool {
 func (g *gateway) enqueue(c *call) {
 	p := g.poolOf(c.fn)
 	c.pool = p
+	g.mayOvertake(c)
 	if a := c.attempt; a != nil && a.pool == p {
 		p.core.GivenUp(&a.longWait)
 	}

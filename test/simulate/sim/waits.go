@@ -152,6 +152,21 @@ func (c *call) overtakenBy(g *gateway, since time.Duration, newestFirst bool) {
 	}
 }
 
+// mayOvertake forgets which newer calls of others a gateway has overtaken, since it has an older one from now
+// on: one that was queued again, or was moved to another revision after the first newer one.
+func (g *gateway) mayOvertake(older *call) {
+	for _, n := range g.world.gateways {
+		if n == g.node || !n.up() {
+			continue
+		}
+		for _, c := range n.program.(*gateway).calls {
+			if c.fn == older.fn && c.admitted > older.admitted {
+				delete(c.overtaken, g)
+			}
+		}
+	}
+}
+
 // mayBeAlone notes that a call is handed to an instance by a loan while no scheduler is there, and
 // nothing else is wrong. If the instance's machine is off, the gateway will notice that later.
 func (w *World) mayBeAlone(c *call, cid invocation.CID) {
