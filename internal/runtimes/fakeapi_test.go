@@ -18,6 +18,9 @@ type event struct {
 	trace                 string
 }
 
+// broken is the id of a call whose answer breaks the connection.
+const broken = "broken"
+
 // posted is what a shim sent: to response, error or init/error.
 type posted struct {
 	id, kind    string
@@ -119,6 +122,9 @@ func (api *fakeAPI) assignment(w http.ResponseWriter, r *http.Request) {
 }
 
 func (api *fakeAPI) post(w http.ResponseWriter, r *http.Request) {
+	if r.PathValue("id") == broken {
+		panic(http.ErrAbortHandler)
+	}
 	body, _ := io.ReadAll(r.Body)
 	kind := r.PathValue("kind")
 	if strings.HasSuffix(r.URL.Path, "/init/error") {

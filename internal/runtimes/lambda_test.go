@@ -325,6 +325,16 @@ func TestAShimEndsWhenTheRuntimeAPIIsLost(t *testing.T) {
 	})
 }
 
+func TestAShimEndsWhenOneOfItsConnectionsIsLost(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		s := startLambda(t, api, runtime, "app.handler", "AWS_LAMBDA_MAX_CONCURRENCY=2")
+		api.events <- event{id: broken, body: "1"}
+		s.expectExit(1)
+		s.expectError("the Runtime API is lost")
+	})
+}
+
 func TestA3AnOrdinaryEndOfTheAgentIsNoLoss(t *testing.T) {
 	for name, concurrency := range map[string]string{"one at a time": "1", "two at a time": "2"} {
 		t.Run(name, func(t *testing.T) {

@@ -15,22 +15,22 @@ ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Stop:
-    """Becomes requested on SIGTERM or SIGINT, and wakes whoever polls its file descriptor."""
+    """Becomes requested on SIGTERM or SIGINT, or by request, and wakes all that poll its file descriptor."""
 
     def __init__(self):
         self.requested = False
         self.fd, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         for number in ENDING:
-            signal.signal(number, self._request)
+            signal.signal(number, self.request)
         os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_end_on_signals)
 
-    def _request(self, *_):
+    def request(self, *_):
         self.requested = True
         try:
             os.write(self._wake, b"x")
         except BlockingIOError:
-            pass  # the pipe is full, so whoever polls it is awake
+            pass  # the pipe is full, so all that poll it are awake
 
 
 def _end_on_signals():

@@ -131,15 +131,23 @@ class Loop:
         self.events = None  # the event loop of asyncio, if a handler needed one
 
     def run(self):
-        """Returns the exit status: 0 when the instance ends, 1 when the Runtime API is lost."""
+        """Returns the exit status: 0 when the instance ends, 1 when the Runtime API is lost.
+
+        Then the other loops end, too, since the agent counts on all of them.
+        """
+        self.status = 1
         try:
             while not self.stop.requested:
                 answer = self._next()
                 if answer is None:
                     break
                 self._call(answer)
+            self.status = 0
         except LOST as e:
-            self.status = lost(e)
+            lost(e)
+        finally:
+            if self.status:
+                self.stop.request()
         return self.status
 
     def _next(self):
