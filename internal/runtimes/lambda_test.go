@@ -280,6 +280,29 @@ func TestSIGTERMEndsAnIdleShimAtOnce(t *testing.T) {
 	})
 }
 
+// The interpreter's own end waits for such a thread.
+func TestAThreadOfAPythonHandlerKeepsNoProcess(t *testing.T) {
+	const thread = "import atexit, threading\natexit.register(print, 'over')\nthreading.Thread(target=threading.Event().wait).start()\n"
+	for protocol, handler := range map[v1alpha1.Protocol]string{v1alpha1.ProtocolLambdaRuntime: "app.handler", v1alpha1.ProtocolHTTP: "app.application"} {
+		t.Run(string(protocol), func(t *testing.T) {
+			api := newFakeAPI(t)
+			s := startShim(t, v1alpha1.RuntimePython313, protocol, handler, thread+"import not_there", append(api.env(), "PORT=1")...)
+			s.expectExit(1)
+			s.expectError("Runtime.ImportModuleError")
+		})
+	}
+	t.Run("after SIGTERM", func(t *testing.T) {
+		api := newFakeAPI(t)
+		s := startShim(t, v1alpha1.RuntimePython313, "", "app.handler", thread+"def handler(event, context): pass", api.env()...)
+		receive(t, "the first poll", api.polled)
+		s.terminate()
+		s.expectExit(0)
+		if got := receive(t, "the line at the end", s.stdout); got != "over" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 func TestSIGTERMLetsTheRunningCallFinish(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
 		api := newFakeAPI(t)

@@ -5,6 +5,7 @@ how is in the modules beside this one, so that only those needed are loaded, and
 from their compiled form: instances start often.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -63,7 +64,22 @@ def main():
         from windlass_wsgi import serve
     else:
         sys.exit(f"windlass: WINDLASS_PROTOCOL is {protocol!r}; it must be LambdaRuntime or HTTP")
-    sys.exit(serve(load, Stop()))
+    status = 1
+    try:
+        status = serve(load, Stop())
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+    end(status)
+
+
+def end(status):
+    """Ends the process. sys.exit would wait for the handler's threads."""
+    try:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
 
 
 if __name__ == "__main__":
