@@ -16,6 +16,7 @@ import (
 type event struct {
 	id, contentType, body string
 	trace                 string
+	clientContext         string
 }
 
 // broken is the id of a call whose answer breaks the connection.
@@ -96,6 +97,9 @@ func (api *fakeAPI) next(w http.ResponseWriter, r *http.Request) {
 		h["Content-Type"] = nil
 		if e.trace != "" {
 			h.Set("Lambda-Runtime-Trace-Id", e.trace)
+		}
+		if e.clientContext != "" {
+			h.Set("Lambda-Runtime-Client-Context", e.clientContext)
 		}
 		if e.contentType != "" {
 			h.Set("Content-Type", e.contentType)

@@ -143,6 +143,29 @@ func TestTheContextDescribesTheCall(t *testing.T) {
 	})
 }
 
+func TestTheContextHasTheClientsContext(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		startLambda(t, api, runtime, "app.handler")
+		for said, want := range map[string]string{
+			`{"custom":{"a":"☂"},"client":{"app_title":"shop"}}`: `[{"a":"☂"},"shop",null]`,
+			`{"custom":1}`: `[1,null,null]`,
+			"":             `null`,
+		} {
+			got := api.call(t, event{id: "1", body: `{"do":"client context"}`, clientContext: said})
+			if got.kind != "response" || compact(t, got.body) != want {
+				t.Errorf("of %s the handler sees %+v, want %s", said, got, want)
+			}
+		}
+		// The caller writes it, so whatever it is must end no process.
+		for _, odd := range []string{"[]", "7", strings.Repeat("[", 1300) + strings.Repeat("]", 1300)} {
+			if got := api.call(t, event{id: "1", body: "1", clientContext: odd}); got.kind != "response" {
+				t.Errorf("got %+v", got)
+			}
+		}
+	})
+}
+
 func TestHandlersOfEachStyle(t *testing.T) {
 	for _, c := range []struct {
 		runtime       v1alpha1.RuntimeName

@@ -23,6 +23,9 @@ def handler(event, context):
         left = context.get_remaining_time_in_millis()
         return [context.aws_request_id, context.function_name, context.function_version, context.memory_limit_in_mb,
                 context.invoked_function_arn, context.client_context, 0 < left <= 3600000]
+    if do == "client context":
+        said = context.client_context
+        return said and [said.custom, said.client and said.client.app_title, said.env]
     if do == "throw":
         raise Refused("no ☂ today")
     if do == "throw odd":
@@ -85,6 +88,10 @@ export const handler = async (event, context) => {
       const left = context.getRemainingTimeInMillis();
       return [context.awsRequestId, context.functionName, context.functionVersion, context.memoryLimitInMB,
         context.invokedFunctionArn, context.clientContext, 0 < left && left <= 3600000];
+    }
+    case 'client context': {
+      const said = context.clientContext;
+      return said && [said.custom, said.client?.app_title, said.env];
     }
     case 'throw': throw new Refused('no ☂ today');
     case 'throw string': throw 'a string';

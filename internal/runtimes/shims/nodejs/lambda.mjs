@@ -152,10 +152,15 @@ function contextOf(headers) {
     memoryLimitInMB: env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? '',
     logGroupName: env.AWS_LAMBDA_LOG_GROUP_NAME ?? '',
     logStreamName: env.AWS_LAMBDA_LOG_STREAM_NAME ?? '',
-    clientContext: undefined,
+    clientContext: clientContextOf(headers['lambda-runtime-client-context']),
     identity: undefined,
     getRemainingTimeInMillis: () => Math.max(0, deadline - Date.now()),
   };
+}
+
+// clientContextOf is the JSON that the caller sends. Node.js reads headers as latin1.
+function clientContextOf(text) {
+  return text && JSON.parse(Buffer.from(text, 'latin1').toString());
 }
 
 function decode(contentType, body) {

@@ -207,13 +207,13 @@ async def _awaited(result):
 class Context:
     """What a handler may ask about its call."""
 
-    client_context = None
     identity = None
 
     def __init__(self, headers):
         env = os.environ.get
         self.aws_request_id = headers["Lambda-Runtime-Aws-Request-Id"]
         self.invoked_function_arn = headers.get("Lambda-Runtime-Invoked-Function-Arn", "")
+        self.client_context = client_context_of(headers.get("Lambda-Runtime-Client-Context", ""))
         self.function_name = env("AWS_LAMBDA_FUNCTION_NAME", "")
         self.function_version = env("AWS_LAMBDA_FUNCTION_VERSION", "")
         self.memory_limit_in_mb = env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
@@ -228,6 +228,31 @@ class Context:
     def log(self, message):
         """Writes to standard output as it is."""
         sys.stdout.write(str(message))
+
+
+class Fields:
+    """Some fields of a JSON object as attributes; None where there is none."""
+
+    def __init__(self, fields, *names):
+        for name in names:
+            setattr(self, name, fields.get(name))
+
+
+def client_context_of(text):
+    """The context that the caller sends, with the names of AWS; None if it is no object."""
+    try:
+        # http.client reads headers as latin-1.
+        said = json.loads(text.encode("latin-1").decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    context = Fields(said, "custom", "env", "client")
+    if isinstance(context.client, dict):
+        context.client = Fields(
+            context.client, "installation_id", "app_title", "app_version_name", "app_version_code", "app_package_name"
+        )
+    return context
 
 
 def decode(content_type, body):
