@@ -185,6 +185,9 @@ func follow(t *testing.T, root string) *follower {
 			t.Error(err)
 		}
 	}
+	// The source takes a pod that comes between the first list and its watch for a list that is too old,
+	// and then the next list waits.
+	synctest.Wait()
 	return f
 }
 
