@@ -37,11 +37,8 @@
 // $AWS_LAMBDA_MAX_CONCURRENCY says (1 by default; threads in Python), and each
 // loop keeps one connection.
 //
-// The event depends on the Content-Type. Absent or JSON: what the body decodes
-// to, {} if it is empty; a body that is not JSON after all fails the call with
-// Runtime.UnmarshalError. application/x-www-form-urlencoded, which curl -d says
-// of everything: what the body decodes to if it is JSON, otherwise a string.
-// text/*: a string. Anything else: bytes (a Buffer in Node.js).
+// The event is what the body decodes to as JSON, {} if it is empty. A body that is
+// not JSON fails the call with Runtime.UnmarshalError.
 //
 // The result is sent as JSON, but bytes (Buffer, Uint8Array) are sent as they
 // are, as application/octet-stream. Handlers may be asynchronous in both

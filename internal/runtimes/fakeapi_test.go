@@ -14,9 +14,8 @@ import (
 
 // event is what the fake Runtime API hands out.
 type event struct {
-	id, contentType, body string
-	trace                 string
-	clientContext         string
+	id, body             string
+	trace, clientContext string
 }
 
 // broken is the id of a call whose answer breaks the connection.
@@ -94,15 +93,12 @@ func (api *fakeAPI) next(w http.ResponseWriter, r *http.Request) {
 		h.Set("Lambda-Runtime-Aws-Request-Id", e.id)
 		h.Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()))
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:local:0:function:default-greeter")
-		h["Content-Type"] = nil
+		h.Set("Content-Type", "application/json")
 		if e.trace != "" {
 			h.Set("Lambda-Runtime-Trace-Id", e.trace)
 		}
 		if e.clientContext != "" {
 			h.Set("Lambda-Runtime-Client-Context", e.clientContext)
-		}
-		if e.contentType != "" {
-			h.Set("Content-Type", e.contentType)
 		}
 		_, _ = io.WriteString(w, e.body)
 	case <-api.over:

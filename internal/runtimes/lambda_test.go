@@ -28,31 +28,25 @@ func startLambda(t *testing.T, api *fakeAPI, runtime v1alpha1.RuntimeName, handl
 func TestCallsAreAnsweredOneAfterTheOther(t *testing.T) {
 	const js = "application/json"
 	calls := []struct {
-		name, contentType, event string
-		kind, result, errorType  string
-		only                     v1alpha1.RuntimeName
+		name, event             string
+		kind, result, errorType string
+		only                    v1alpha1.RuntimeName
 	}{
-		{"an object", js, `{"a":[1,null]}`, "response", `{"event":{"a":[1,null]}}`, "", ""},
-		{"no content type", "", `{"a":1}`, "response", `{"event":{"a":1}}`, "", ""},
-		{"unicode", js + "; charset=utf-8", `{"a":"héllo ☂ 🌊"}`, "response", `{"event":{"a":"héllo ☂ 🌊"}}`, "", ""},
-		{"an empty body", js, ``, "response", `{"event":{}}`, "", ""},
-		{"nothing at all", "", ``, "response", `{"event":{}}`, "", ""},
-		{"JSON that curl calls a form", "application/x-www-form-urlencoded", `{"a":1}`, "response", `{"event":{"a":1}}`, "", ""},
-		{"a form", "application/x-www-form-urlencoded", `a=1&b=2`, "response", `{"event":"a=1&b=2"}`, "", ""},
-		{"text", "text/plain; charset=utf-8", `12 ☂`, "response", `{"event":"12 ☂"}`, "", ""},
-		{"bytes", "image/png", "\x89\xff", "response", `["bytes",2]`, "", ""},
-		{"JSON that is none", js, `{"a":`, "error", "not valid JSON", "Runtime.UnmarshalError", ""},
-		{"an exception", js, `{"do":"throw"}`, "error", "no ☂ today", "Refused", ""},
-		{"a thrown string", js, `{"do":"throw string"}`, "error", "a string", "string", v1alpha1.RuntimeNodeJS22},
-		{"an exception that cannot be printed", js, `{"do":"throw odd"}`, "error", "app.Odd object", "Odd", v1alpha1.RuntimePython313},
-		{"an error with a number as its name", js, `{"do":"throw odd"}`, "error", "odd", "404", v1alpha1.RuntimeNodeJS22},
-		{"a thrown object that has no text", js, `{"do":"throw bare"}`, "error", "[object Object]", "object", v1alpha1.RuntimeNodeJS22},
-		{"an error of several", js, `{"do":"throw several"}`, "error", "not at ::1; nor at 127.0.0.1", "AggregateError", v1alpha1.RuntimeNodeJS22},
-		{"an error that is its own cause", js, `{"do":"throw circle"}`, "error", "round", "Refused", v1alpha1.RuntimeNodeJS22},
-		{"a result that is not JSON", js, `{"do":"unserialisable"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
-		{"a number that is not JSON", js, `{"do":"nan"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
-		{"a result of bytes", js, `{"do":"bytes"}`, "response", "\x00\xff", "", ""},
-		{"a result of nothing", js, `{"do":"nothing"}`, "response", `null`, "", ""},
+		{"an object", `{"a":[1,null]}`, "response", `{"event":{"a":[1,null]}}`, "", ""},
+		{"unicode", `{"a":"héllo ☂ 🌊"}`, "response", `{"event":{"a":"héllo ☂ 🌊"}}`, "", ""},
+		{"an empty body", ``, "response", `{"event":{}}`, "", ""},
+		{"JSON that is none", `{"a":`, "error", "not valid JSON", "Runtime.UnmarshalError", ""},
+		{"an exception", `{"do":"throw"}`, "error", "no ☂ today", "Refused", ""},
+		{"a thrown string", `{"do":"throw string"}`, "error", "a string", "string", v1alpha1.RuntimeNodeJS22},
+		{"an exception that cannot be printed", `{"do":"throw odd"}`, "error", "app.Odd object", "Odd", v1alpha1.RuntimePython313},
+		{"an error with a number as its name", `{"do":"throw odd"}`, "error", "odd", "404", v1alpha1.RuntimeNodeJS22},
+		{"a thrown object that has no text", `{"do":"throw bare"}`, "error", "[object Object]", "object", v1alpha1.RuntimeNodeJS22},
+		{"an error of several", `{"do":"throw several"}`, "error", "not at ::1; nor at 127.0.0.1", "AggregateError", v1alpha1.RuntimeNodeJS22},
+		{"an error that is its own cause", `{"do":"throw circle"}`, "error", "round", "Refused", v1alpha1.RuntimeNodeJS22},
+		{"a result that is not JSON", `{"do":"unserialisable"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
+		{"a number that is not JSON", `{"do":"nan"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
+		{"a result of bytes", `{"do":"bytes"}`, "response", "\x00\xff", "", ""},
+		{"a result of nothing", `{"do":"nothing"}`, "response", `null`, "", ""},
 	}
 	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
 		api := newFakeAPI(t)
@@ -61,7 +55,7 @@ func TestCallsAreAnsweredOneAfterTheOther(t *testing.T) {
 			if c.only != "" && c.only != runtime {
 				continue
 			}
-			got := api.call(t, event{id: fmt.Sprintf("call-%d", i), contentType: c.contentType, body: c.event})
+			got := api.call(t, event{id: fmt.Sprintf("call-%d", i), body: c.event})
 			switch {
 			case got.kind != c.kind || got.errorType != c.errorType:
 				t.Errorf("%s: got %+v, want a %s of type %q", c.name, got, c.kind, c.errorType)

@@ -47,8 +47,6 @@ def handler(event, context):
         sys.exit("enough")
     if do == "meet":
         barrier.wait(30)
-    if isinstance(event, bytes):
-        return ["bytes", len(event)]
     return {"event": event}
 
 async def asynchronous(event, context):
@@ -112,7 +110,6 @@ export const handler = async (event, context) => {
     case 'uncaught': setImmediate(() => { throw new Error('from nowhere'); }); return sleep(60_000);
     case 'meet': if (++met === 4) release(); await barrier;
   }
-  if (Buffer.isBuffer(event)) return ['bytes', event.length];
   return { event };
 };
 export const plain = (event) => ({ event });

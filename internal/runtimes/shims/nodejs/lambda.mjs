@@ -105,7 +105,7 @@ async function call(client, handler, { headers, body }, alone) {
   const path = `invocation/${context.awsRequestId}`;
   let result;
   try {
-    result = encode(await run(handler, decode(headers['content-type'] ?? '', body), context));
+    result = encode(await run(handler, decode(body), context));
   } catch (error) {
     logError(error, context.awsRequestId);
     return client.send(`${path}/error`, report(error), 'application/json', typeOf(error));
@@ -163,20 +163,12 @@ function clientContextOf(text) {
   return text && JSON.parse(Buffer.from(text, 'latin1').toString());
 }
 
-function decode(contentType, body) {
-  const kind = contentType.split(';')[0].trim().toLowerCase();
-  // What curl -d says of everything, and so of most JSON typed by hand.
-  const form = kind === 'application/x-www-form-urlencoded';
-  if (form || kind === '' || kind === 'application/json' || kind.endsWith('+json')) {
-    try {
-      if (body.length > 0) return JSON.parse(body.toString());
-      return form ? '' : {};
-    } catch (error) {
-      if (form) return body.toString();
-      throw named('Runtime.UnmarshalError', `The event is not valid JSON: ${error.message}`);
-    }
+function decode(body) {
+  try {
+    return body.length > 0 ? JSON.parse(body.toString()) : {};
+  } catch (error) {
+    throw named('Runtime.UnmarshalError', `The event is not valid JSON: ${error.message}`);
   }
-  return kind.startsWith('text/') ? body.toString() : body;
 }
 
 function encode(result) {

@@ -165,7 +165,7 @@ class Loop:
             os.environ["_X_AMZN_TRACE_ID"] = answer.headers.get("Lambda-Runtime-Trace-Id", "")
         path = "invocation/" + context.aws_request_id
         try:
-            result, content_type = self._result(answer.headers.get("Content-Type", ""), body, context)
+            result, content_type = self._result(body, context)
         except BaseException as e:
             report = error_report(e)
             log_error(report, context.aws_request_id)
@@ -177,9 +177,9 @@ class Loop:
         flush()
         self.client.send(path + "/response", result, content_type)
 
-    def _result(self, content_type, body, context):
+    def _result(self, body, context):
         try:
-            event = decode(content_type, body)
+            event = json.loads(body) if body else {}
         except ValueError as e:
             raise Failure("Runtime.UnmarshalError", f"The event is not valid JSON: {e}") from e
         result = self.handler(event, context)
@@ -253,20 +253,6 @@ def client_context_of(text):
             context.client, "installation_id", "app_title", "app_version_name", "app_version_code", "app_package_name"
         )
     return context
-
-
-def decode(content_type, body):
-    """The event of a body; ValueError if it claims to be JSON and is not."""
-    kind = content_type.split(";")[0].strip().lower()
-    if kind == "application/x-www-form-urlencoded":
-        # What curl -d says of everything, and so of most JSON typed by hand.
-        try:
-            return json.loads(body)
-        except ValueError:
-            return body.decode("utf-8", "replace")
-    if kind in ("", "application/json") or kind.endswith("+json"):
-        return json.loads(body) if body else {}
-    return body.decode("utf-8", "replace") if kind.startswith("text/") else body
 
 
 def encode(result):
