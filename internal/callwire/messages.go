@@ -56,7 +56,7 @@ type Call struct {
 	Invocation invocation.ID
 	// Attempt counts from 1.
 	Attempt int
-	// Remaining is how long the function may take.
+	// Remaining is how long the function may take. With 0 the call does not begin.
 	Remaining time.Duration
 	// Method, RequestURI (path and query behind the function's own prefix) and Host are the
 	// client's, and Header has end-to-end headers only.

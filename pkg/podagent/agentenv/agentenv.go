@@ -82,8 +82,9 @@ type Config struct {
 	// StartupTimeout bounds the time until the function can be called; of a
 	// spare instance, until its runtime waits for the assignment.
 	StartupTimeout time.Duration
-	// BackoffAfter is how long to wait for a ticket before polling less
-	// often, and IdleTimeout how much longer before asking to leave.
+	// BackoffAfter is how long to wait for a call before going quiet: closing connections that
+	// are not used, giving memory back, and pinging less often. IdleTimeout is how much longer to
+	// wait before asking to leave.
 	BackoffAfter time.Duration
 	IdleTimeout  time.Duration
 }

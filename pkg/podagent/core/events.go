@@ -160,7 +160,8 @@ type Called struct {
 	// Call is its number on the connection.
 	Call uint32
 	ID   invocation.ID
-	// Remaining is how long the call may take, its wait for a core included; 0 for no bound.
+	// Remaining is how long the call may take, its wait for a core included. With 0, as in
+	// simulations without timeouts, it does not bound that wait.
 	Remaining time.Duration
 }
 
