@@ -24,12 +24,12 @@ const (
 	// much, and there are at most MaxInvocations.
 	ordinaryHead   = 4 << 10
 	ordinaryAnswer = 4 << 10
-	// headerMemory is what a header takes besides its name and its value, as it came and as the
-	// other side sees it.
+	// headerMemory is what a header or the name of a trailer takes besides its name and its value, as
+	// it came and as the other side sees it.
 	headerMemory = 100
 	// leastBodyMemory is room for any one call that the server reads: a body that is
-	// handed on as it comes, and the up to 68 KiB of a head, in headers of 4 bytes each
-	// at their least.
+	// handed on as it comes, and the up to 68 KiB of a head, in headers or names of trailers of
+	// 4 bytes each at their least.
 	leastBodyMemory = 2 << 20
 	// maxHops is how many functions may call each other in a row.
 	maxHops = 16
@@ -191,10 +191,13 @@ func (g *Gateway) roomForAnswer(c *call, head *callwire.Head) *problem {
 	return c.reservation.grow(more.bytes, func() *problem { return g.admitter.grow(more, g.deps.Callers.Limits(more.namespace)) })
 }
 
-// headMemory is how much memory the target and headers of a request use beyond those of an
-// ordinary one.
+// headMemory is how much memory the request line, the headers and the names of trailers of a request use
+// beyond those of an ordinary one.
 func headMemory(r *http.Request) int64 {
-	n := len(r.RequestURI)
+	n := len(r.Method) + len(r.RequestURI) + len(r.Host)
+	for name := range r.Trailer {
+		n += len(name) + headerMemory
+	}
 	for name, values := range r.Header {
 		for _, value := range values {
 			n += len(name) + len(value) + headerMemory

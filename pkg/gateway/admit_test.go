@@ -254,13 +254,22 @@ func TestL7HeadersAreCountedAsMemory(t *testing.T) {
 	for n := range 400 {
 		many.Header.Set(fmt.Sprintf("X-%d", n), "")
 	}
+	host := w.get("/function/hello.other")
+	host.Host = strings.Repeat("h", 40<<10)
+	trailers := w.request("POST", "/function/hello.other", strings.NewReader("x"))
+	trailers.Trailer = make(http.Header)
+	for n := range 400 {
+		trailers.Trailer.Set(fmt.Sprintf("X-%d", n), "")
+	}
 	for name, r := range map[string]*http.Request{
-		"a large header": large, "many empty headers": many,
-		"a long query": w.get("/function/hello.other?" + strings.Repeat("x", 40<<10)),
+		"a large header": large, "many empty headers": many, "a long host": host,
+		"a long query":  w.get("/function/hello.other?" + strings.Repeat("x", 40<<10)),
+		"a long method": w.request(strings.Repeat("M", 40<<10), "/function/hello.other", nil),
 	} {
 		t.Log(name)
 		problem(t, wrote(t, w.call(r), 503, invocation.ExecutedNo), "GatewayOverloaded")
 	}
+	problem(t, wrote(t, w.callWith(w.http2, trailers), 503, invocation.ExecutedNo), "GatewayOverloaded")
 	// Ordinary ones are not counted.
 	small := w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 32<<10)))
 	small.Header.Set("X-Small", strings.Repeat("x", 3<<10))
@@ -291,6 +300,7 @@ func TestL7TheLeastMemoryHasRoomForAnyOneCall(t *testing.T) {
 	for name, head := range map[string]string{
 		"one large header":       "X-Large: " + strings.Repeat("x", 63<<10) + "\r\n",
 		"as many as can be read": strings.Repeat("a:\r\n", 16<<10),
+		"as many trailers":       "Trailer: " + manyNames(16<<10) + "\r\n",
 	} {
 		c := w.dial()
 		c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" + head + "\r\n0\r\n\r\n")
@@ -299,6 +309,16 @@ func TestL7TheLeastMemoryHasRoomForAnyOneCall(t *testing.T) {
 			t.Errorf("%s: answered %+v", name, a)
 		}
 	}
+}
+
+// manyNames are n different names of three letters, each with a comma.
+func manyNames(n int) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	var names strings.Builder
+	for k := range n {
+		names.Write([]byte{letters[k%36], letters[k/36%36], letters[k/36/36], ','})
+	}
+	return names.String()
 }
 
 // A refusal needs nothing of the body, and does not wait for it.
