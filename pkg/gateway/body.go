@@ -36,10 +36,10 @@ const (
 )
 
 // linger sends the answer and discards what the client is still sending, so that it comes to
-// read the answer. It is for HTTP/1, whose connection ends then; a client that waits for 100
-// Continue has sent nothing.
-func linger(rc *http.ResponseController, r *http.Request) {
-	if r.ProtoMajor != 1 || r.Header.Get("Expect") != "" || rc.Flush() != nil {
+// read the answer. It is for HTTP/1, whose connection ends then. A client that waits for 100
+// Continue has sent nothing, unless it was asked for its body.
+func linger(rc *http.ResponseController, r *http.Request, asked bool) {
+	if r.ProtoMajor != 1 || !asked && r.Header.Get("Expect") != "" || rc.Flush() != nil {
 		return
 	}
 	_ = rc.SetReadDeadline(time.Now().Add(lingerTimeout))
@@ -65,6 +65,8 @@ type requestBody struct {
 
 // reading is the progress of reading a body, for observers that do not wait for it.
 type reading struct {
+	// asked says that a Read has begun, so that a client that waits for 100 Continue sends.
+	asked atomic.Bool
 	// ended says that it was read to its end.
 	ended atomic.Bool
 	// mayPause says that the function has begun to answer, or that the call is one of gRPC, whose
@@ -82,6 +84,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.closed {
 		return 0, errDetached
 	}
+	b.asked.Store(true)
 	began := time.Now()
 	if b.timer == nil {
 		b.timer = time.AfterFunc(b.budget.left(), b.abortSlowRead)

@@ -101,6 +101,28 @@ func TestA6AClientThatIsStillSendingReadsWhyItIsRefused(t *testing.T) {
 	}
 }
 
+// One that was asked for its body is one that is still sending.
+func TestA6AClientThatAskedFirstReadsTheAnswerToWhatItSends(t *testing.T) {
+	const large = 16 << 20
+	w := newHarness(t)
+	r := w.dial()
+	r.send("PUT /function/hello/ HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: " + strconv.Itoa(large) + "\r\n\r\n")
+	i := w.take()
+	i.sendHead(callwire.Head{Status: 100})
+	if line, err := r.r.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+		t.Fatalf("the client heard %q, %v", line, err)
+	}
+	_, _ = r.r.ReadString('\n')
+	r.send("x")
+	i.read(func(u *upload) bool { return u.body.Len() > 0 })
+	i.whole(401, "who are you?")
+	// It reads nothing before it has sent all.
+	r.send(strings.Repeat("x", large-1))
+	if a := r.answer(); a.status != 401 || a.body != "who are you?" {
+		t.Errorf("read %+v", a)
+	}
+}
+
 func TestA6AClientThatAsksFirstSendsNoBodyThatIsRefused(t *testing.T) {
 	w := newHarness(t, func(c *gateway.Config) { c.MaxBody = 1 << 20 })
 	r := w.dial()

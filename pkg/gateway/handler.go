@@ -63,7 +63,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case c.answerBroken():
 		c.client.abortConnection()
 	case !c.client.body.ended.Load():
-		linger(c.client.rc, r)
+		linger(c.client.rc, r, c.client.body.asked.Load())
 	}
 }
 
@@ -344,6 +344,7 @@ func (c *call) readSmall() error {
 		c.small = make([]byte, n)
 		spec := c.invocation.Spec()
 		_ = c.client.rc.SetReadDeadline(spec.Admitted.Add(min(spec.MaxQueueTime, bodyGrace+allowance(n))))
+		c.client.body.asked.Store(true)
 		_, err := io.ReadFull(c.client.request.Body, c.small)
 		_ = c.client.rc.SetReadDeadline(time.Time{})
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -436,6 +437,6 @@ func (g *Gateway) reject(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Fu
 	}
 	p.write(w, g.config.ProblemDetail)
 	if !arrived {
-		linger(rc, r)
+		linger(rc, r, false)
 	}
 }
