@@ -23,11 +23,16 @@ func play(t *testing.T, tape []byte) {
 	idle := map[string]int{} // by the last reports
 
 	for step := 0; len(tape) >= 3; step++ {
-		op, which, much := tape[0]%16, tape[1]%12, tape[2]%8
+		op, which, much := tape[0]%17, tape[1]%12, tape[2]%8
 		tape = tape[3:]
 		cid := invocation.Term{Epoch: 1}.CID(uint64(which % 5))
 		id := invocation.ID{which}
 		var got, want any
+		var pulled *Pull
+		pull := func(p Pull) {
+			pulled = &p
+			got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
+		}
 		switch op {
 		case 0, 1:
 			ticket := invocation.Ticket{
@@ -52,7 +57,7 @@ func play(t *testing.T, tape []byte) {
 			if p.AwaitsCore && much > 0 {
 				p.Awaits = id
 			}
-			got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
+			pull(p)
 		case 6:
 			q.Done(cid, id)
 			w.done(cid, id)
@@ -70,18 +75,19 @@ func play(t *testing.T, tape []byte) {
 		case 13:
 			now = now.Add(time.Duration(much) * 30 * time.Millisecond)
 		case 14:
-			p := Pull{
+			pull(Pull{
 				Credits: int(which % 2), Loans: []Loan{{"A", int(much % 3)}, {"B", int(which % 3)}, {"A", int(which % 4)}, {"", 1}},
 				Idle: time.Duration(which%2) * time.Duration(much) * time.Second,
-			}
-			got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
+			})
 		case 15: // it keeps the place of a call that it has run
 			if e := q.entries.held(cid, id); e != nil && e.lent {
 				p := Pull{Loans: append(loansOf(q, cid), Loan{e.ticket.Gateway, 1})}
 				q.Done(cid, id)
 				w.done(cid, id)
-				got, want = q.Pull(cid, p, now) == nil, w.pull(cid, p, now)
+				pull(p)
 			}
+		case 16: // one of its calls waits for a core, mostly of a busy node
+			pull(Pull{Credits: int(much % 2), Loans: loansOf(q, cid), NodeBusy: much > 0, AwaitsCore: true, Awaits: w.heldBy(cid, int(which))})
 		case 9:
 			if much == 0 {
 				var ids []invocation.ID
@@ -117,6 +123,12 @@ func play(t *testing.T, tape []byte) {
 		if diff := cmp.Diff(w.recalls(now, idle, much == 7), recalls); diff != "" {
 			t.Fatalf("step %d, operation %d: recalls (-want +got):\n%s", step, op, diff)
 		}
+		if pulled != nil {
+			late, wantLate := bindLate(q, cid, *pulled, now, lend, idle), w.bindLate(cid, *pulled, now, lend, idle)
+			if diff := cmp.Diff(wantLate, late, cmp.AllowUnexported(bound{}, handed{})); diff != "" {
+				t.Fatalf("step %d, operation %d: late binding (-want +got):\n%s", step, op, diff)
+			}
+		}
 		if diff := cmp.Diff(w.view(now), q.View(now)); diff != "" {
 			t.Fatalf("step %d, operation %d: view (-want +got):\n%s", step, op, diff)
 		}
@@ -144,17 +156,30 @@ func loansOf(q *Queue, cid invocation.CID) (loans []Loan) {
 
 // recallsOf are the recalls that a queue decides on, or those of all loans, place by place.
 func recallsOf(q *Queue, now time.Time, idle map[string]int, all bool) (recalls []Recall) {
-	collect := func(r Recall) {
-		for range r.Calls {
-			recalls = append(recalls, Recall{CID: r.CID, Gateway: r.Gateway, Calls: 1, Term: r.Term})
-		}
-	}
 	if all {
-		q.RecallAll(now, collect)
+		q.RecallAll(now, placesTo(&recalls))
 	} else {
-		q.Recalls(now, func(gateway string) int { return idle[gateway] }, collect)
+		q.Recalls(now, func(gateway string) int { return idle[gateway] }, placesTo(&recalls))
 	}
 	return recalls
+}
+
+// placesTo appends recalls place by place.
+func placesTo(recalls *[]Recall) func(Recall) {
+	return func(r Recall) {
+		for range r.Calls {
+			*recalls = append(*recalls, Recall{CID: r.CID, Gateway: r.Gateway, Calls: 1, Term: r.Term})
+		}
+	}
+}
+
+// bindLate is what follows a pull: which tickets are handed out once more, and which places recalled.
+func bindLate(q *Queue, cid invocation.CID, p Pull, now time.Time, lend bool, idle map[string]int) (b bound) {
+	deliver := func(cid invocation.CID, ticket *invocation.Ticket, lent bool) {
+		b.out = append(b.out, handed{cid, ticket.ID, lent})
+	}
+	q.BindLate(cid, p, now, lend, deliver, func(gateway string) int { return idle[gateway] }, placesTo(&b.recalls))
+	return b
 }
 
 // checkInvariants checks what the package promises of any queue after Match.
@@ -301,6 +326,11 @@ var busyOps = []byte{9, 0, 0, 0, 0, 0, 0, 3, 3, 5, 5, 5, 5, 11, 11, 11, 6, 8, 8,
 
 // lendingOps are operations of a queue whose instances have loans.
 var lendingOps = []byte{0, 0, 0, 0, 0, 0, 3, 3, 5, 5, 5, 6, 13, 13, 13, 14, 15, 15, 15, 15, 8, 4, 7, 10, 11}
+
+// lateOps are operations of a queue whose instances wait for cores.
+var lateOps = []byte{0, 0, 0, 0, 0, 3, 3, 5, 5, 5, 5, 5, 14, 14, 15, 15, 16, 16, 16, 16, 16, 6, 13, 13, 8, 11, 2}
+
+func TestTapesOfAQueueOnBusyNodesAgreeWithModel(t *testing.T) { playTapes(t, lateOps, 20) }
 
 func TestTapesOfABusyQueueAgreeWithModel(t *testing.T) { playTapes(t, busyOps, 18) }
 

@@ -25,6 +25,8 @@ type model struct {
 	newestFirst bool
 	// pulls are the credits that instances ever got.
 	pulls uint64
+	// recalledFor are tickets that wait for cores and get the next places of calm nodes.
+	recalledFor []invocation.ID
 }
 
 type modelTicket struct {
@@ -35,6 +37,7 @@ type modelTicket struct {
 	// cancelled tickets do not wait again.
 	cancelled bool
 	lent      bool // its place stays with its gateway
+	rebound   bool // an earlier holder has it as well
 }
 
 type modelInstance struct {
@@ -122,14 +125,19 @@ func (w *model) calls(cid invocation.CID) int {
 	return n
 }
 
+// release makes a ticket wait again.
+func (w *model) release(i int) {
+	w.tickets[i].holder, w.tickets[i].rebound = "", false
+	w.departed--
+}
+
 func (w *model) remove(i int) { w.tickets = slices.Delete(w.tickets, i, i+1) }
 
 func (w *model) offer(t invocation.Ticket, now time.Time) error {
 	if i := w.ticket(t.ID); i >= 0 {
 		known := &w.tickets[i]
 		if known.holder != "" && (known.Token != t.Token || w.overdue(*known, now)) {
-			known.holder = ""
-			w.departed--
+			w.release(i)
 		}
 		if known.Token != t.Token {
 			known.Token, known.Deadline = t.Token, t.Deadline
@@ -189,8 +197,7 @@ func (w *model) leave(cid invocation.CID, now time.Time) {
 	w.instances = slices.Delete(w.instances, i, i+1)
 	for i := range w.tickets {
 		if w.tickets[i].holder == cid {
-			w.tickets[i].holder = ""
-			w.departed--
+			w.release(i)
 		}
 	}
 }
@@ -433,8 +440,7 @@ func (w *model) requeue(cid invocation.CID, id invocation.ID, now time.Time) {
 		w.remove(i)
 		return
 	}
-	w.tickets[i].holder = ""
-	w.departed--
+	w.release(i)
 }
 
 func (w *model) drain(cid invocation.CID) bool {
@@ -511,7 +517,11 @@ type handed struct {
 
 // lends tells whether an instance keeps places of calls: not if others are on calm nodes.
 func (w *model) lends(in modelInstance) bool {
-	return !in.busy || !slices.ContainsFunc(w.instances, func(in modelInstance) bool { return in.ready && !in.draining && !in.busy })
+	return !in.busy || !w.hasCalm()
+}
+
+func (w *model) hasCalm() bool {
+	return slices.ContainsFunc(w.instances, func(in modelInstance) bool { return in.ready && !in.draining && !in.busy })
 }
 
 func (w *model) match(now time.Time, lend bool) (out []handed, expired int) {
@@ -529,16 +539,21 @@ func (w *model) match(now time.Time, lend bool) (out []handed, expired int) {
 			expired++
 			continue
 		}
-		w.instances[best].credits--
-		w.instances[best].idle = time.Time{}
-		lent := lend && w.lends(w.instances[best])
-		w.tickets[i].holder, w.tickets[i].handed, w.tickets[i].lent = w.instances[best].cid, now, lent
-		if lent {
-			w.instances[best].since[w.tickets[i].Gateway] = now
-		}
-		out = append(out, handed{w.instances[best].cid, w.tickets[i].ID, lent})
+		out = append(out, w.assign(i, best, now, lend))
 		w.detectOverload(w.tickets[i].Ticket, now)
 	}
+}
+
+// assign hands a ticket to a polling instance.
+func (w *model) assign(ticket, instance int, now time.Time, lend bool) handed {
+	t, in := &w.tickets[ticket], &w.instances[instance]
+	in.credits--
+	in.idle = time.Time{}
+	t.holder, t.handed, t.lent = in.cid, now, lend && w.lends(*in)
+	if t.lent {
+		in.since[t.Gateway] = now
+	}
+	return handed{in.cid, t.ID, t.lent}
 }
 
 // precedes tells whether the instance at i gets a ticket before the one at j.
@@ -555,17 +570,22 @@ func (w *model) pair(now time.Time) (ticket, instance int) {
 		slices.Reverse(waiting)
 	}
 	for _, t := range waiting {
-		best := -1
-		for i, in := range w.instances {
-			if in.credits > 0 && !in.coolDowns[t.Gateway].After(now) && (best < 0 || w.precedes(i, best)) {
-				best = i
-			}
-		}
-		if best >= 0 {
+		if best := w.pollerFor(t.Gateway, now); best >= 0 {
 			return w.ticket(t.ID), best
 		}
 	}
 	return -1, -1
+}
+
+// pollerFor is the instance that gets the next ticket of a gateway, or -1.
+func (w *model) pollerFor(gateway string, now time.Time) int {
+	best := -1
+	for i, in := range w.instances {
+		if in.credits > 0 && !in.coolDowns[gateway].After(now) && (best < 0 || w.precedes(i, best)) {
+			best = i
+		}
+	}
+	return best
 }
 
 // expire drops what is past its deadline, is the oldest of its gateway if that is
