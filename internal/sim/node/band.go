@@ -38,7 +38,7 @@ func (b *band) pass(now, seconds float64) {
 	}
 	for _, j := range b.fresh {
 		if j.in == b {
-			j.begin(now)
+			j.markBegun(now)
 		}
 	}
 	b.fresh = b.fresh[:0]

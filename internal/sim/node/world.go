@@ -211,7 +211,7 @@ func (w *world) launch(j *job, home station) {
 // perform lets the call do its phase.
 func (w *world) perform(j *job) {
 	if !j.computes() {
-		j.begin(w.now)
+		j.markBegun(w.now)
 	}
 	switch j.Phases[j.phase].Kind {
 	case Compute:
@@ -232,8 +232,8 @@ func (w *world) perform(j *job) {
 	}
 }
 
-// begin notes that the call gets what it needs, unless it did before.
-func (j *job) begin(now float64) {
+// markBegun notes that the call gets what it needs, unless it did before.
+func (j *job) markBegun(now float64) {
 	if j.began < 0 {
 		j.began = now
 	}
