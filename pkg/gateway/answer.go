@@ -53,8 +53,12 @@ func (g *Gateway) answerClient(c *call, head *callwire.Head, by *attempt) error 
 	if err := c.client.head(head, by.runBy); err != nil || head.Whole {
 		return err
 	}
-	left := context.AfterFunc(c.client.request.Context(), func() { g.clientLeft(c) })
-	defer left()
+	stop := context.AfterFunc(c.client.request.Context(), func() {
+		if !c.client.body.slow.Load() { // as in wait
+			g.clientLeft(c)
+		}
+	})
+	defer stop()
 	return c.client.rest(head)
 }
 

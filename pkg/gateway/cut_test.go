@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
@@ -28,5 +31,51 @@ func TestTheHeadOfABrokenAnswerReachesTheClient(t *testing.T) {
 		if w.Code != 299 || !c.answerBroken() {
 			t.Fatalf("answered %d, broken %t", w.Code, c.answerBroken())
 		}
+	}
+}
+
+// net/http ends the context of a request whose reading was given up. That is no client that has left.
+func TestAnAnswerReachesAClientWhoseBodyWasGivenUp(t *testing.T) {
+	for name, whole := range map[string]bool{"whole": true, "streamed": false} {
+		t.Run(name, func(t *testing.T) {
+			for range 50 {
+				synctest.Test(t, func(t *testing.T) { answerGivenUp(t, whole) })
+			}
+		})
+	}
+}
+
+// answerGivenUp begins the answer to a call just when the reading of its body was given up.
+func answerGivenUp(t *testing.T, whole bool) {
+	g, c := claimedByEnded(t, core.Spec{})
+	w := httptest.NewRecorder()
+	c.client.w, c.client.rc = w, http.NewResponseController(w)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c.client.request = c.client.request.WithContext(ctx)
+	c.client.body.slow.Store(true)
+	a := c.currentAttempt()
+	a.runBy = time.Now().Add(time.Minute)
+	head := &callwire.Head{Status: 299, ContentLength: -1, Whole: whole}
+	if !whole {
+		a.answer = callwire.NewInflow(nil, 1)
+	}
+	if _, err := c.beginAnswer(a, head); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { g.wait(c); close(ended) }()
+	synctest.Wait()
+	if !whole {
+		a.answer.End(io.EOF, nil)
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Hour):
+		c.decide((*core.Invocation).ClientLeft, problem{})
+		t.Fatal("the answer waits for ever")
+	}
+	if w.Code != 299 || c.answerBroken() {
+		t.Errorf("answered %d, broken %t", w.Code, c.answerBroken())
 	}
 }

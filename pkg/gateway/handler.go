@@ -367,6 +367,7 @@ func (c *call) readSmall() error {
 func (g *Gateway) wait(c *call) {
 	check, stop := c.disconnectChecks()
 	defer stop()
+	left := c.client.request.Context().Done()
 	for {
 		select {
 		case <-c.changed:
@@ -381,17 +382,14 @@ func (g *Gateway) wait(c *call) {
 			if g.deps.Left(c.client.request) {
 				g.shell.step(c, (*core.Invocation).ClientLeftEarly, problem{})
 			}
-		case <-c.client.request.Context().Done():
-			if c.client.body.slow.Load() {
-				// Not the client has left: it was the reading that was
-				// given up, which the attempt that read answers.
-				for !c.answered() {
-					<-c.changed
-				}
+		case <-left:
+			if !c.client.body.slow.Load() {
+				g.clientLeft(c)
 				return
 			}
-			g.clientLeft(c)
-			return
+			// Not the client has left: it was the reading that was given up, which the
+			// attempt that read answers, unless the function has.
+			left = nil
 		}
 	}
 }
