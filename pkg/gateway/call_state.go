@@ -309,8 +309,11 @@ func (s *callState) clientOutcome() (o outcome, cold bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o = outcome{s.to.unit.Revision(), strconv.Itoa(codeLeft), invocation.ExecutedMaybe}
-	if s.status != 0 {
+	switch {
+	case s.status != 0:
 		o.code, o.executed = strconv.Itoa(s.status), s.executed
+	case s.attempt == nil:
+		o.executed = invocation.ExecutedNo
 	}
 	return o, s.cold
 }

@@ -95,7 +95,7 @@ func TestACallWithoutAReaderIsCancelledWhenItsClientLeaves(t *testing.T) {
 		sent += len(f.Payload)
 	}
 	r.conn.Close()
-	until(t, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
+	until(t, "the gateway has noticed", func() bool { return w.metric(total, "code", "499", "executed", "maybe") == 1 })
 	i.cancelled()
 	i.fail(callwire.FailureFunctionLost, "cancelled")
 	until(t, "nothing is left of it", func() bool { return w.gateway.Entries() == 0 && w.gateway.Held() == 0 })

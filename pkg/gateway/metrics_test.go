@@ -102,7 +102,7 @@ func TestCallsAreCounted(t *testing.T) {
 	}{
 		{1, total, []string{"function_namespace", "default", "function", "hello", "code", "201", "executed", "yes"}},
 		{1, total, []string{"code", "502", "executed", "maybe"}},
-		{1, total, []string{"code", "499"}},
+		{1, total, []string{"code", "499", "executed", "no"}},
 		{3, total, nil},
 		{0, inFlight, nil},
 		{1, "windlass_gateway_claims_refused_total", nil},
