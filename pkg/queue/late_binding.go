@@ -34,9 +34,10 @@ func (q *Queue) BindLate(cid invocation.CID, p Pull, now time.Time, lend bool, d
 	}
 }
 
-// mayRebind reports whether a ticket that an instance holds may go to another one, too. e may be nil.
+// mayRebind reports whether a ticket that an instance holds may go to another one, too. It need not
+// once the node is calm again: the call will have a core at once. e may be nil.
 func (e *entry) mayRebind(now time.Time) bool {
-	return e != nil && e.holder != nil && !e.rebound && !e.cancelled && !e.expired(now)
+	return e != nil && e.holder != nil && e.holder.nodeBusy && !e.rebound && !e.cancelled && !e.expired(now)
 }
 
 // rebind hands a ticket that an instance holds to one on a calm node as well, and reports whether

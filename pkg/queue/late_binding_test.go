@@ -264,3 +264,16 @@ func TestARecalledPlaceIsStillForItsTicketAfterAnotherInstanceHasPolled(t *testi
 	}
 	l.expect("1 gets 1")
 }
+
+// Its node has become calm, and its agent says so before the call has its core.
+func TestATicketDoesNotGoToItsHolderAgain(t *testing.T) {
+	l := newLateBinding(t)
+	if err := l.Join("0", 2); err != nil {
+		t.Fatal(err)
+	}
+	l.pull("0", Pull{Credits: 2})
+	l.offer(1, 1)
+	l.expect("0 gets 1")
+	l.rebind("0", 1)
+	l.expect()
+}

@@ -57,7 +57,7 @@ func (w *model) mayRebind(id invocation.ID, now time.Time) bool {
 		return false
 	}
 	t := w.tickets[i]
-	return t.holder != "" && !t.rebound && !t.cancelled && t.Deadline.After(now)
+	return t.holder != "" && w.instances[w.instance(t.holder)].busy && !t.rebound && !t.cancelled && t.Deadline.After(now)
 }
 
 // rebind hands a ticket to the first instance that takes it, if its node is calm.
