@@ -26,6 +26,8 @@ type drawn struct {
 	// capacity is how many calls each joined instance can have, and reports are the last ones.
 	capacity map[invocation.CID]int
 	reports  map[string]LoanReport
+	// pulls are the last ones of joined instances.
+	pulls map[invocation.CID]*Pulled
 	// arrived is that of the last view, and served what gateways had served then.
 	arrived, served uint64
 	// decided is what the last tick did, until that is concluded.
@@ -40,6 +42,7 @@ type drawnCall struct {
 	holder    invocation.CID // "" while it waits
 	handed    time.Time
 	cancelled bool
+	rebound   bool // an earlier holder has it, too
 }
 
 // ends are the ways in which calls ended in one step. Each has one.
@@ -113,18 +116,35 @@ func (d *drawn) sums(e Event) {
 		d.Fatalf("%T: it has calls, and is idle since %v", e, d.f.idleSince)
 	}
 	d.arrived, d.served = v.Arrived, d.f.reports.served
-	all, has := 0, v.Lent
-	for cid := range d.joined {
-		all += d.capacity[cid]
-	}
-	for id, c := range d.calls {
-		if _, joined := d.joined[c.holder]; joined && !d.f.queue.IsWaiting(id) {
-			has++
+	d.capacities(e, v.Lent)
+}
+
+// capacities checks that instances have no more tickets than they can, nor all of them more loans. One
+// that drains has none.
+func (d *drawn) capacities(e Event, lent int) {
+	all, has := 0, lent
+	for cid, draining := range d.joined {
+		held := len(d.heldBy(cid))
+		if held > d.capacity[cid] {
+			d.Fatalf("%T: %s has %d calls, of %d", e, cid, held, d.capacity[cid])
+		}
+		if !draining {
+			all, has = all+d.capacity[cid], has+held
 		}
 	}
 	if has > all {
 		d.Fatalf("%T: instances have %d calls and loans, of %d", e, has, all)
 	}
+}
+
+// heldBy are the calls whose tickets an instance holds.
+func (d *drawn) heldBy(cid invocation.CID) (held []invocation.ID) {
+	for call := range byte(16) {
+		if c := d.calls[drawnID(call)]; c != nil && c.holder == cid {
+			held = append(held, drawnID(call))
+		}
+	}
+	return held
 }
 
 // event notes what an event itself says of calls and instances.
@@ -149,16 +169,7 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 			}
 		}
 	case *Pulled:
-		for _, done := range e.Done {
-			c := d.calls[done.ID]
-			switch {
-			case c == nil || c.holder != e.CID:
-			case !done.Unclaimed:
-				ended.add(done.ID, "done")
-			case c.cancelled:
-				ended.add(done.ID, "cancelled")
-			}
-		}
+		d.pulled(e, ended)
 	case LeaveRequested:
 		if answer, _ := AnswerOf[LeaveAnswered](effects); answer.Granted {
 			d.left(e.CID, ended)
@@ -166,6 +177,46 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 	case Left:
 		d.left(e.CID, ended)
 	}
+}
+
+// pulled notes what an instance says of its calls. What waits for a core is not claimed yet.
+func (d *drawn) pulled(e *Pulled, ended ends) {
+	for _, done := range e.Done {
+		c := d.calls[done.ID]
+		switch {
+		case c == nil || c.holder != e.CID:
+		case !done.Unclaimed:
+			ended.add(done.ID, "done")
+		case c.cancelled:
+			ended.add(done.ID, "cancelled")
+		}
+	}
+	if _, joined := d.joined[e.CID]; !joined || !e.Wants {
+		return
+	}
+	if c := d.calls[d.awaits(e.CID)]; c != nil && c.holder == e.CID && c.ticket.ID != e.Awaits {
+		c.handed = d.now
+	}
+	d.pulls[e.CID] = e
+}
+
+// awaits is the call of an instance that waits for a core, as its last pull says.
+func (d *drawn) awaits(cid invocation.CID) (id invocation.ID) {
+	if last := d.pulls[cid]; last != nil {
+		id = last.Awaits
+	}
+	return id
+}
+
+// lends tells whether an instance keeps the place of a call that it is handed now: not on a busy
+// node, if another instance is on a calm one.
+func (d *drawn) lends(cid invocation.CID) bool {
+	for other, last := range d.pulls {
+		if d.pulls[cid].NodeBusy && !last.NodeBusy && !d.joined[other] {
+			return false
+		}
+	}
+	return !d.spec.Limited
 }
 
 func (d *drawn) cancel(id invocation.ID, ended ends) {
@@ -180,16 +231,17 @@ func (d *drawn) cancel(id invocation.ID, ended ends) {
 
 // left notes what becomes of the calls of an instance that has left.
 func (d *drawn) left(cid invocation.CID, ended ends) {
-	delete(d.joined, cid)
 	for id, c := range d.calls {
 		switch {
 		case c.holder != cid:
 		case c.cancelled:
 			ended.add(id, "cancelled")
-		case d.now.Sub(c.handed) >= d.f.config.ClaimGrace:
+		case d.now.Sub(c.handed) >= d.f.config.ClaimGrace && d.awaits(cid) != id:
 			ended.add(id, "claimed")
 		}
 	}
+	delete(d.joined, cid)
+	delete(d.pulls, cid)
 }
 
 // effect holds one effect against what went before.
@@ -217,10 +269,12 @@ func (d *drawn) effect(effect Effect, ended ends) {
 			d.Fatalf("%s is handed call %d, which is not in", e.CID, e.Ticket.ID[15])
 		case !c.ticket.Deadline.After(d.now):
 			d.Fatalf("%s is handed call %d, which nobody waits for", e.CID, e.Ticket.ID[15])
-		case e.Lent == d.spec.Limited:
+		case e.Lent != d.lends(e.CID):
 			d.Fatalf("%s is handed call %d, and keeps its place: %v", e.CID, e.Ticket.ID[15], e.Lent)
+		case e.Rebound && (c.rebound || c.cancelled || c.holder == "" || c.holder == e.CID):
+			d.Fatalf("%s is handed call %d, which %q has, once more: %v", e.CID, e.Ticket.ID[15], c.holder, c.rebound)
 		}
-		c.holder, c.handed = e.CID, d.now
+		c.holder, c.handed, c.rebound = e.CID, d.now, e.Rebound
 	case Refuse:
 		for _, t := range e.Tickets {
 			ended.add(t.ID, "refused")
@@ -321,19 +375,43 @@ func (d *drawn) report() {
 	d.step(&Reported{Gateway: gateway, Stream: uint64(d.number(1, "stream")), Resumed: d.flag("resumed"), Report: r})
 }
 
+func (d *drawn) pull() {
+	pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits"), Loans: d.loans(), Idle: d.seconds(1, "idle"), NodeBusy: d.flag("busy node")}
+	if held := d.heldBy(pulled.CID); d.flag("awaits a core") {
+		pulled.AwaitsCore = true
+		pulled.Awaits = rapid.SampledFrom(append(held, invocation.ID{})).Draw(d.T, "awaited")
+	}
+	for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
+		if c := d.calls[drawnID(id)]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
+			pulled.Done = []Done{{ID: drawnID(id), Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
+		}
+	}
+	d.step(pulled)
+}
+
+// work is a pull of an instance that says the truth: it polls, a call of it waits for a core, or it is
+// done with one.
+func (d *drawn) work() {
+	p := &Pulled{CID: d.cid(), Wants: true}
+	held := d.heldBy(p.CID)
+	switch kind := d.number(2, "kind"); {
+	case kind == 0 || len(held) == 0:
+		p.Credits, p.NodeBusy = 2, d.flag("busy node")
+	case kind == 1:
+		p.NodeBusy, p.AwaitsCore, p.Awaits = d.flag("busy node"), true, rapid.SampledFrom(held).Draw(d.T, "awaited")
+	default:
+		p.Credits, p.Done = 1, []Done{{ID: rapid.SampledFrom(held).Draw(d.T, "done"), Execution: time.Second}}
+	}
+	d.step(p)
+}
+
 // randomEvent lets one random thing happen. Calls and pulls are the most frequent.
 func (d *drawn) randomEvent() {
 	switch d.number(24, "event") {
 	case 0, 1, 2, 3:
 		d.step(&Offered{Ticket: d.ticket(), Jitter: 0.5})
 	case 4, 5, 6:
-		pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits"), Loans: d.loans(), Idle: d.seconds(1, "idle")}
-		for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
-			if c := d.calls[drawnID(id)]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
-				pulled.Done = []Done{{ID: drawnID(id), Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
-			}
-		}
-		d.step(pulled)
+		d.pull()
 	case 7, 8:
 		e := Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), Draining: d.number(5, "let go") == 5}
 		if _, joined := d.joined[e.CID]; !joined {
@@ -389,29 +467,56 @@ func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 		for range rapid.IntRange(1, 100).Draw(t, "events") {
 			d.randomEvent()
 		}
-		if d.flag("closed") {
-			d.step(Closed{Reason: "deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}})
-		}
-		d.now = d.now.Add(time.Minute)
-		for _, gateway := range []string{"g1", "g2"} {
-			d.step(GatewayGone{Gateway: gateway, Stream: 0})
-			d.step(GatewayGone{Gateway: gateway, Stream: 1})
-		}
-		for cid := range d.joined {
-			d.step(Left{CID: cid})
-		}
-		d.step(&Ticked{Observed: Observed{Room: -1}})
-		if len(d.calls) > 0 {
-			t.Fatalf("%d calls have not ended", len(d.calls))
-		}
-		if n := d.f.Waiting() + d.f.reports.running + d.f.View(d.now).Lent; n > 0 {
-			t.Fatalf("%d calls or loans are left, of nobody", n)
-		}
+		d.end()
 	})
 }
 
+// Instances of busy nodes, whose calls wait for cores, are beside ones of calm nodes, and calls go to both.
+func TestWhateverWaitsForACoreTheCorePromisesHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDrawn(t, false)
+		for _, cid := range []invocation.CID{"1", "2", "3", "4"} {
+			d.capacity[cid] = 1 + d.number(1, "capacity")
+			d.step(Joined{CID: cid, Capacity: d.capacity[cid]})
+		}
+		for range rapid.IntRange(50, 100).Draw(t, "events") {
+			switch rapid.SampledFrom([]string{"call", "work", "work", "work", "other"}).Draw(t, "event") {
+			case "call":
+				d.step(&Offered{Ticket: d.ticket(), Jitter: 0.5})
+			case "work":
+				d.work()
+			default:
+				d.randomEvent()
+			}
+		}
+		d.end()
+	})
+}
+
+// end lets all that there is come to its end.
+func (d *drawn) end() {
+	if d.flag("closed") {
+		d.step(Closed{Reason: "deleted", Refusal: invocation.Refusal{Reason: invocation.RefusedUnknownFunction}})
+	}
+	d.now = d.now.Add(time.Minute)
+	for _, gateway := range []string{"g1", "g2"} {
+		d.step(GatewayGone{Gateway: gateway, Stream: 0})
+		d.step(GatewayGone{Gateway: gateway, Stream: 1})
+	}
+	for cid := range d.joined {
+		d.step(Left{CID: cid})
+	}
+	d.step(&Ticked{Observed: Observed{Room: -1}})
+	if len(d.calls) > 0 {
+		d.Fatalf("%d calls have not ended", len(d.calls))
+	}
+	if n := d.f.Waiting() + d.f.reports.running + d.f.View(d.now).Lent; n > 0 {
+		d.Fatalf("%d calls or loans are left, of nobody", n)
+	}
+}
+
 func newDrawn(t *rapid.T, learns bool) *drawn {
-	d := &drawn{T: t, now: start, calls: map[invocation.ID]*drawnCall{}, joined: map[invocation.CID]bool{}, capacity: map[invocation.CID]int{}, reports: map[string]LoanReport{}}
+	d := &drawn{T: t, now: start, calls: map[invocation.ID]*drawnCall{}, joined: map[invocation.CID]bool{}, capacity: map[invocation.CID]int{}, reports: map[string]LoanReport{}, pulls: map[invocation.CID]*Pulled{}}
 	d.spec = testSpec(func(s *Spec) {
 		s.Max, s.Min, s.Learns = d.number(3, "max"), d.number(1, "min"), learns
 		if d.flag("Horizon") {
