@@ -36,7 +36,7 @@ var (
 	loansDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_loans",
 		"Calls at a time that gateways can hand directly to the function's instances, without asking a scheduler. Those that run count.", "function_namespace", "function", "revision")
 	recallsDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_recalls_total",
-		"Loans that the scheduler took back from gateways, because calls of other gateways waited.", "function_namespace", "function", "revision")
+		"Calls at a time that the scheduler took back from gateways: calls of others waited, a call waited for a core of a busy node, the function got limits, or the gateway does not know of the loan.", "function_namespace", "function", "revision")
 	reboundDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_tickets_rebound_total",
 		"Tickets that the scheduler handed to a second instance, because the first one waits for a core of its busy node. The gateway refuses one of the two (NotWaiting).", "function_namespace", "function", "revision")
 	pullsInVainDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_leave_requests_total",
