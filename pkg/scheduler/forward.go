@@ -152,6 +152,9 @@ func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.O
 	}
 	if err != nil {
 		f.disconnect()
+		if ctx.Err() != nil {
+			return err // the gateway has left
+		}
 		if fresh || now().Sub(begun) >= forwardWithin {
 			f.notBefore = now().Add(forwardPause) // it did not just hang up
 		}

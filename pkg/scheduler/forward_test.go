@@ -74,6 +74,25 @@ func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAGatewayThatLeavesIsNoFaultOfTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, defaults())
+		ctx, leave := context.WithCancel(t.Context())
+		stream := stuck{hungUp: make(chan struct{})}
+		owner := &ownerStream{
+			shell: w.scheduler.shell, from: &offerStream{gateway: "g:1"}, addr: "other:1", stream: stream,
+			hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
+		}
+		time.AfterFunc(forwardWithin/2, func() {
+			leave()
+			owner.hangUp()
+		})
+		if err := owner.forwardRequest(ctx, &controlwire.OfferRequest{}); err == nil || w.log.String() != "" {
+			t.Errorf("error %v, and the log says %s", err, w.log)
+		}
+	})
+}
+
 func TestAnUnusedStreamToAnOwnerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, defaults())
