@@ -386,7 +386,10 @@ func TestASmallBodyThatDoesNotComeIsNotWaitedForForever(t *testing.T) {
 	c := w.dial()
 	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
 	a := c.answer()
-	problem(t, a, "BodyTooSlow")
+	p := problem(t, a, "BodyTooSlow")
+	if detail := p["detail"].(string); !strings.Contains(detail, "50ms") || strings.Contains(detail, "bytes a second") {
+		t.Errorf("says %q", detail)
+	}
 	if a.status != 408 || a.header.Get(invocation.HeaderExecuted) != "no" {
 		t.Errorf("answered %+v", a)
 	}

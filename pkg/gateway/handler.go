@@ -84,8 +84,8 @@ func (g *Gateway) answerCall(c *call) {
 	defer c.reservation.dropRef()
 	var series *functionSeries
 	// Read a small body first, so that a slow client costs no instance.
-	if err := c.readSmall(); err != nil {
-		g.shell.step(c, refuseUnread, unreadable(err))
+	if p := c.readSmall(); p != nil {
+		g.shell.step(c, refuseUnread, *p)
 	} else {
 		// Let it wait for an instance, until it is answered or the client is gone.
 		series = g.serve(c)
@@ -334,27 +334,28 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	return c
 }
 
-// readSmall reads the whole body if its length is known and small. A body of
+// readSmall reads the whole body if its length is known and small, or says why it cannot. A body of
 // unknown length is not read ahead: its sender may wait for the answer.
-func (c *call) readSmall() error {
+func (c *call) readSmall() *problem {
 	if !c.whole {
 		return nil
 	}
 	if n := c.client.request.ContentLength; n > 0 {
 		c.small = make([]byte, n)
-		spec := c.invocation.Spec()
-		_ = c.client.rc.SetReadDeadline(spec.Admitted.Add(min(spec.MaxQueueTime, bodyGrace+allowance(n))))
+		spec, slowest := c.invocation.Spec(), bodyGrace+allowance(n)
+		_ = c.client.rc.SetReadDeadline(spec.Admitted.Add(min(spec.MaxQueueTime, slowest)))
 		c.client.body.asked.Store(true)
 		_, err := io.ReadFull(c.client.request.Body, c.small)
 		_ = c.client.rc.SetReadDeadline(time.Time{})
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("it ends before its Content-Length")
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = errTooSlow
-		}
-		if err != nil {
-			return err
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return new(unreadable("it ends before its Content-Length"))
+		case errors.Is(err, os.ErrDeadlineExceeded) && spec.MaxQueueTime < slowest:
+			return new(tooLate(spec.MaxQueueTime))
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return new(tooSlow())
+		case err != nil:
+			return new(unreadable(err.Error()))
 		}
 	}
 	c.client.body.ended.Store(true)

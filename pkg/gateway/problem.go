@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -88,11 +87,15 @@ func tooBig(limit int64) problem {
 }
 
 // unreadable is the answer to a client whose small body could not be read.
-func unreadable(err error) problem {
-	if errors.Is(err, errTooSlow) {
-		return tooSlow()
-	}
-	return newProblem(problems.BodyNotReadable, "reading the request body: "+err.Error())
+func unreadable(why string) problem {
+	return newProblem(problems.BodyNotReadable, "reading the request body: "+why)
+}
+
+// tooLate is the answer to a client whose small body was not here when the call had waited for as long
+// as it may.
+func tooLate(limit time.Duration) problem {
+	return newProblem(problems.BodyTooSlow,
+		fmt.Sprintf("the request body did not arrive within %v, which is as long as the call may wait; send it faster, or raise the function's calls.queueTimeout", limit))
 }
 
 func tooSlow() problem {
