@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/http2"
@@ -93,5 +94,24 @@ func TestAnHTTP2ClientMayFillSmallBuffers(t *testing.T) {
 	}
 	if stream > 64<<10 || window > 1<<20 || frame > 16<<10 {
 		t.Errorf("a stream may send %d bytes, a connection %d, in frames of %d", stream, window, frame)
+	}
+}
+
+// discarded takes whatever is written.
+type discarded struct{ net.Conn }
+
+func (discarded) Write(b []byte) (int, error)      { return len(b), nil }
+func (discarded) SetWriteDeadline(time.Time) error { return nil }
+
+func TestTheBufferOfALargeFrameIsNotKept(t *testing.T) {
+	for range 10 {
+		w, s := frameWriter{to: discarded{}, window: 1 << 20, initial: 1 << 20, maxFrame: 64 << 10}, &agentStream{id: 1}
+		w.letSend(s)
+		if n, err := w.part(s, make([]byte, 64<<10)); n != 64<<10 || err != nil {
+			t.Fatal(n, err)
+		}
+		if kept := cap(*writeBuffers.Get().(*[]byte)); kept > keptWriteBuffer {
+			t.Errorf("%d bytes are kept", kept)
+		}
 	}
 }

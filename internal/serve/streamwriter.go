@@ -31,6 +31,13 @@ var (
 // writeBuffers are for what is written at once: a connection has none while it is idle.
 var writeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
+// keepWriteBuffer keeps a buffer for the next one who writes, unless it is large.
+func keepWriteBuffer(buffer *[]byte) {
+	if cap(*buffer) <= keptWriteBuffer {
+		writeBuffers.Put(buffer)
+	}
+}
+
 // frameWriter writes the frames of a connection, from any goroutine. At most one stream sends.
 type frameWriter struct {
 	to net.Conn
@@ -92,11 +99,7 @@ func (w *frameWriter) finish(s *agentStream, httpStatus int, err error) error {
 func (w *frameWriter) message(s *agentStream, m proto.Message) error {
 	size := proto.Size(m)
 	buffer := writeBuffers.Get().(*[]byte)
-	defer func() {
-		if cap(*buffer) <= keptWriteBuffer {
-			writeBuffers.Put(buffer)
-		}
-	}()
+	defer keepWriteBuffer(buffer)
 	b := (*buffer)[:0]
 	b = binary.BigEndian.AppendUint32(append(b, 0), uint32(size))
 	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, m)
@@ -133,7 +136,7 @@ func (w *frameWriter) part(s *agentStream, data []byte) (n int, err error) {
 		return 0, nil
 	}
 	buffer := writeBuffers.Get().(*[]byte)
-	defer writeBuffers.Put(buffer)
+	defer keepWriteBuffer(buffer)
 	b := (*buffer)[:0]
 	if !w.begun {
 		w.begun = true
