@@ -338,6 +338,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 // unknown length is not read ahead: its sender may wait for the answer.
 func (c *call) readSmall() *problem {
 	if !c.whole {
+		c.client.body.ended.Store(c.upgrade != "") // such a request has none
 		return nil
 	}
 	if n := c.client.request.ContentLength; n > 0 {

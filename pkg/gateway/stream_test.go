@@ -341,6 +341,14 @@ func TestAFunctionMayAnswerInsteadOfSwitching(t *testing.T) {
 	if a := c.answer(); a.status != 400 || a.body != "no such room" {
 		t.Errorf("answered %+v", a)
 	}
+	// The connection goes on.
+	c.send("GET /function/hello/chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	i := w.take()
+	i.head(401)
+	i.end()
+	if a := c.answer(); a.status != 401 || a.err != nil {
+		t.Errorf("answered %+v", a)
+	}
 }
 
 func TestAFunctionThatSwitchesUnaskedHasNoGoodAnswer(t *testing.T) {

@@ -38,8 +38,6 @@ func (g *Gateway) switchProtocols(c *call, head *callwire.Head, by *attempt) err
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	// What follows is not the request's, and the server's connection is not the handler's any more.
-	c.client.body.ended.Store(true)
 	// The server's deadlines are not those of the new protocol.
 	_ = conn.SetDeadline(by.runBy)
 	if err := c.client.writeSwitch(conn, head); err != nil {
