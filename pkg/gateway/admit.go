@@ -168,11 +168,11 @@ func bodyMemory(r *http.Request) int64 {
 }
 
 // answerMemory is how much memory an answer will use here beyond that of an ordinary one, until
-// its client has read it.
+// its client has read it, without its trailers.
 func answerMemory(head *callwire.Head) int64 {
-	n := len(head.Body)
-	for _, h := range head.Header {
-		n += len(h.Name) + len(h.Value) + headerMemory
+	n := len(head.Body) + len(head.FunctionError) + fieldsMemory(head.Header)
+	for _, name := range head.Trailer {
+		n += len(name) + headerMemory
 	}
 	n = max(0, n-ordinaryAnswer)
 	if !head.Whole {
@@ -181,10 +181,23 @@ func answerMemory(head *callwire.Head) int64 {
 	return int64(n)
 }
 
-// roomForAnswer counts the memory of an answer whose head has come, or says why there is none. It
-// is given back with the rest of the call's.
-func (g *Gateway) roomForAnswer(c *call, head *callwire.Head) *problem {
-	more := reservation{namespace: c.function.Namespace, bytes: answerMemory(head)}
+// trailerMemory is how much memory the trailers of an answer use beyond those of an ordinary one.
+func trailerMemory(trailers []callwire.Field) int64 {
+	return int64(max(0, fieldsMemory(trailers)-ordinaryAnswer))
+}
+
+// fieldsMemory is how much memory headers or trailers use.
+func fieldsMemory(fields []callwire.Field) (n int) {
+	for _, f := range fields {
+		n += len(f.Name) + len(f.Value) + headerMemory
+	}
+	return n
+}
+
+// roomForAnswer counts the memory of an answer that has come, or of its trailers, or says why there is
+// none. It is given back with the rest of the call's.
+func (g *Gateway) roomForAnswer(c *call, bytes int64) *problem {
+	more := reservation{namespace: c.function.Namespace, bytes: bytes}
 	if more.bytes == 0 {
 		return nil
 	}

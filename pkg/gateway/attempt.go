@@ -135,7 +135,7 @@ func (a *attempt) onHead(head *callwire.Head) error {
 	a.call.headReceived(head)
 	p := a.call.client.badHead(head)
 	if p == nil {
-		p = a.conn.gateway.roomForAnswer(a.call, head)
+		p = a.conn.gateway.roomForAnswer(a.call, answerMemory(head))
 	}
 	if p != nil {
 		a.fail(*p)
@@ -173,8 +173,8 @@ func (a *attempt) onEnd(end callwire.End) error {
 	}
 	switch end.Failure {
 	case 0:
-		if fieldsBytes(end.Trailer) > maxHeadBytes {
-			a.fail(newProblem(problems.BadAnswer, fmt.Sprintf("the function ended its answer with more than %d bytes of trailers", maxHeadBytes)))
+		if p := a.badTrailers(end.Trailer); p != nil {
+			a.fail(*p)
 			break
 		}
 		a.answer.End(io.EOF, end.Trailer)
@@ -195,6 +195,14 @@ func (a *attempt) onEnd(end callwire.End) error {
 	}
 	a.cutAnswer()
 	return nil
+}
+
+// badTrailers is why the client does not get the trailers of an answer; nil if it does.
+func (a *attempt) badTrailers(trailers []callwire.Field) *problem {
+	if fieldsBytes(trailers) > maxHeadBytes {
+		return new(newProblem(problems.BadAnswer, fmt.Sprintf("the function ended its answer with more than %d bytes of trailers", maxHeadBytes)))
+	}
+	return a.conn.gateway.roomForAnswer(a.call, trailerMemory(trailers))
 }
 
 // failUntouched ends the call with a problem. The function has seen nothing of it.

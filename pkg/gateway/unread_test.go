@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -60,6 +61,25 @@ func TestUnreadAnswersCountAsMemory(t *testing.T) {
 	if _, err := upgraded.r.Read(got); err != nil || string(got) != "still here" {
 		t.Errorf("the connection that had switched: %q, %v", got, err)
 	}
+}
+
+// What an answer says besides its headers and its body counts, too: the client may not have read it.
+func TestTrailersOfUnreadAnswersCountAsMemory(t *testing.T) {
+	const size = 40 << 10
+	w := newHarness(t)
+	held := func() float64 { return w.metric("windlass_gateway_bodies_held_bytes") }
+	w.noWindow("/function/hello/")
+	i := w.take()
+	names := make([]string, 1000)
+	for n := range names {
+		names[n] = fmt.Sprintf("X-%d", n)
+	}
+	i.sendHead(callwire.Head{Status: 200, ContentLength: -1, Trailer: names})
+	until(t, "the names count", func() bool { return held() >= float64(128<<10-4<<10+100*len(names)) })
+	before := held()
+	i.body("x")
+	i.sendEnd(callwire.End{Trailer: []callwire.Field{{Name: "X-Large", Value: strings.Repeat("x", size)}}})
+	until(t, "the trailers count", func() bool { return held() >= before+size-4<<10 })
 }
 
 // A client that is answered has read the answer, so nothing of it counts any more.
