@@ -325,15 +325,6 @@ func (v *Invocation) Phase() Phase { return v.phase }
 // Answer is what its client has.
 func (v *Invocation) Answer() Answer { return v.answer }
 
-// AnswerBy is when its client has an answer at the latest, unless it waits again: when it
-// stops waiting, or when the instance that has it must have ended. It is for simulators.
-func (v *Invocation) AnswerBy() time.Time {
-	if v.phase == Claimed {
-		return v.current.runBy
-	}
-	return v.ticket.deadline
-}
-
 // ticket is the state of an invocation's tickets.
 type ticket struct {
 	token    invocation.Token

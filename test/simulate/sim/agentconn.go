@@ -175,7 +175,7 @@ func (c *agentConn) hand(call *call) bool {
 func (c *agentConn) start(a *attempt, grant core.Grant) {
 	g := c.gateway
 	a.pool, a.number = c.in, grant.Attempt
-	a.call.attempt = a
+	a.call.attempt, a.call.granted = a, g.now()
 	g.note("grants", uint64(a.call.number), uint64(a.number))
 	g.world.truth.wanted(a.call.callRecord)
 	if grant.CancelTicket {

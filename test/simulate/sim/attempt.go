@@ -118,8 +118,11 @@ func (a *attempt) cancel() {
 // lose is the end of an attempt whose result will never come.
 func (a *attempt) lose() {
 	a.ended, a.call.unlucky = true, true
-	token := a.conn.gateway.world.token()
-	d, _ := a.call.life.Lose(a.number, a.conn.gateway.now(), token, "lost")
+	now, token := a.conn.gateway.now(), a.conn.gateway.world.token()
+	d, _ := a.call.life.Lose(a.number, now, token, "lost")
+	if d.Wait {
+		a.call.stopsWaiting = maxTime(a.call.stopsWaiting, now.Add(a.call.mayWait))
+	}
 	a.requeue(d, token, false)
 }
 

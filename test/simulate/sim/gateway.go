@@ -55,6 +55,9 @@ type call struct {
 	waiting core.Waiting[*call]
 	// admitted and waits are when it was admitted and since when it waits, in the world's time.
 	admitted, waits time.Duration
+	// mayWait is how long it may wait, and stopsWaiting until when. granted is when an instance got it last.
+	mayWait               time.Duration
+	stopsWaiting, granted time.Time
 	// overtaken is when a newer call of the same revision first overtook it by a loan of
 	// another gateway.
 	overtaken map[*gateway]time.Duration
@@ -105,7 +108,7 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) *callRe
 			Admitted: now, MaxQueueTime: waits, Timeout: fn.timeout, CancelOnDisconnect: true,
 			MayRepeat: fn.idempotent,
 		}),
-		queued: now, admitted: g.world.now, waits: g.world.now,
+		queued: now, admitted: g.world.now, waits: g.world.now, mayWait: waits, stopsWaiting: now.Add(waits),
 	}
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}
 	g.note("admits", uint64(c.number), uint64(fn.index))
@@ -283,6 +286,15 @@ func (c *call) wouldSayNo() bool {
 	return d.Fail && d.Failure.Executed == invocation.ExecutedNo
 }
 
+// answerBy is when its client has an answer at the latest, unless it waits again: when it stops waiting, or when
+// the instance that has it must have ended.
+func (c *call) answerBy() time.Time {
+	if c.used {
+		return c.granted.Add(c.fn.timeout + core.RunGrace)
+	}
+	return c.stopsWaiting
+}
+
 // overdue looks for a client that waits for longer than anybody may, and for a ticket
 // that was not offered again for so long. A gateway that stands still can do neither.
 func (g *gateway) overdue() {
@@ -296,7 +308,7 @@ func (g *gateway) overdue() {
 			}
 		}
 		switch {
-		case !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)):
+		case c.answer == unanswered && now.After(c.answerBy().Add(overdue)):
 			g.world.truth.broken(c.callRecord, RuleInTime)
 		case c.life.Phase() == core.Queued && c.offered.Before(c.queued) && now.After(c.queued.Add(asked)):
 			g.world.truth.broken(c.callRecord, RuleAsksInTime)
@@ -353,7 +365,7 @@ func (g *gateway) reassign(c *call) bool {
 		return false
 	}
 	now, token := g.now(), g.world.token()
-	waits := c.life.Phase() == core.Queued && now.Before(c.life.AnswerBy())
+	waits := c.life.Phase() == core.Queued && now.Before(c.answerBy())
 	d := c.life.Move(token, to.timeout, now)
 	if d.Wait != waits {
 		g.world.truth.broken(c.callRecord, RuleWaitsOn)

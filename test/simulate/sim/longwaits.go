@@ -66,8 +66,11 @@ func (a *attempt) askToGiveUp() { a.conn.stream.send(a.conn.gateway.node, giveUp
 func (a *attempt) leavesBusyNode() {
 	g, in := a.conn.gateway, a.call.callRecord
 	to := a.longWait.To
-	token := g.world.token()
-	d, _ := a.call.life.GiveUp(a.number, g.now(), token)
+	now, token := g.now(), g.world.token()
+	d, _ := a.call.life.GiveUp(a.number, now, token)
+	if d.Wait {
+		a.call.stopsWaiting = a.call.stopsWaiting.Add(now.Sub(a.call.granted))
+	}
 	a.requeue(d, token, true)
 	switch {
 	case !d.Wait || to == nil:

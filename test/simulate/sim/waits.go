@@ -88,7 +88,7 @@ func (w *World) lookBesideIdle() {
 			}
 			for _, c := range n.program.(*gateway).calls {
 				// By another clock, a ticket may end some time before the call's deadline.
-				late := n.now().Add(3 * time.Second).After(c.life.AnswerBy())
+				late := n.now().Add(3 * time.Second).After(c.answerBy())
 				if c.fn == in.fn && c.life.Phase() == core.Queued && w.now-max(c.waits, c.wantedCore) > besideIdle && !late {
 					w.explain(n.name, fmt.Sprintf("has call %d, which waits since %v beside %s, which is idle since %v; offered %v ago",
 						c.number, c.waits, in.cid, a.full, n.now().Sub(c.offered)))
