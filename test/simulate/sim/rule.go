@@ -71,6 +71,7 @@ const (
 	RuleFirstOfThoseThatAsk Rule = "of the instances that ask, the first in order is handed a ticket"
 	RuleLendsOnCalmNodes    Rule = "an instance of a busy node keeps no place of a ticket while its function has an instance on a calm node"
 	RuleOldestFirst         Rule = "the oldest ticket is handed out first, unless the queue is overloaded"
+	RuleNewestIfOverloaded  Rule = "the newest ticket is handed out first while the queue is overloaded, and only then"
 	RuleLastStays           Rule = "the last instance of a function stays for longer"
 	RuleDeletedTakesNothing Rule = "an instance of a deleted function is handed no ticket"
 	RuleLeaverHoldsNothing  Rule = "an instance that holds a ticket may not leave"

@@ -22,6 +22,8 @@ type tickets struct {
 	avoiding time.Time
 	// newestFirst says that the newest ticket was handed out first before the last event.
 	newestFirst bool
+	// order is what it must be.
+	order order
 	// unheard are the gateways that the last audit could not hear.
 	unheard map[string]bool
 }
@@ -76,11 +78,18 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 		k.audited(e)
 	}
 	_, closed := e.(core.Closed)
+	_, handedOut := core.AnswerOf[*core.HandOut](effects)
+	if handedOut {
+		k.order.looked(k.waiting(now), now)
+	}
 	for _, effect := range effects {
 		switch effect := effect.(type) {
 		case *core.HandOut:
 			k.handed(effect.CID, effect.Ticket, now)
 			k.mayLend(effect)
+			if !effect.Rebound {
+				k.order.handed(effect.Ticket, k.waiting(now), now)
+			}
 			k.newestFirst = true // or not: what is handed out may change the order
 		case core.Recall:
 			k.asks(effect.CID).loans.recall(effect, now)
@@ -94,6 +103,9 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 	}
 	if s, is := e.(core.OwnershipChanged); closed || is && s.Term == core.Unserved {
 		k.lost(now)
+	}
+	if rule := k.order.is(k.core.View(now).NewestFirst, k.waiting(now), handedOut, now); rule != "" {
+		k.world.violate(rule, 0)
 	}
 }
 
@@ -182,7 +194,10 @@ func (k *tickets) offered(t invocation.Ticket, now time.Time) {
 	if e.token != t.Token || e.overdue(now) {
 		e.holder = ""
 	}
-	e.token, e.cancelled = t.Token, false
+	if e.token != t.Token {
+		e.token, e.deadline = t.Token, t.Deadline
+	}
+	e.cancelled = false
 	if t.Arrived.Before(e.arrived) {
 		e.arrived, e.deadline = t.Arrived, t.Deadline
 	}
