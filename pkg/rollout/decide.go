@@ -134,14 +134,17 @@ func (d *decision) letIn() bool {
 	return d.was.Ready == d.latest.Name && meta.IsStatusConditionTrue(d.latest.Status.Conditions, v1alpha1.ConditionActive)
 }
 
-// currentRollout is the rollout as it was, or a new one if the latest revision is another.
+// currentRollout is the rollout as it was, or a new one if the latest revision is another. A clock that was
+// ahead when a step began, and was set right, must not hold the step until it shows that time again.
 func (d *decision) currentRollout() v1alpha1.RolloutStatus {
-	if d.was.Rollout.RevisionName == d.latest.Name {
-		return d.was.Rollout
+	now, r := metav1.NewTime(d.now).Rfc3339Copy(), d.was.Rollout
+	if r.RevisionName != d.latest.Name {
+		return v1alpha1.RolloutStatus{RevisionName: d.latest.Name, StableRevisionName: d.stable(), Since: now}
 	}
-	return v1alpha1.RolloutStatus{
-		RevisionName: d.latest.Name, StableRevisionName: d.stable(), Since: metav1.NewTime(d.now).Rfc3339Copy(),
+	if r.Since.After(d.now) {
+		r.Since = now
 	}
+	return r
 }
 
 // stable is the revision that keeps the calls until the latest has them all. A rollout that

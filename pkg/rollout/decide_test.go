@@ -139,6 +139,23 @@ func TestSteps(t *testing.T) {
 	w.expect(Done, part(first, 100))
 }
 
+func TestAStepThatBeganByAClockThatWasAheadEnds(t *testing.T) {
+	w := newHarness(t)
+	w.deploy("a")
+	w.prove("thumbnail-00001")
+	w.change(twoSteps)
+	w.deploy("b")
+	w.prove("thumbnail-00003")
+	w.expect(Stepping, to("00001", 95), to("00003", 5))
+	w.advance(-2 * time.Hour) // the clock is set right
+	w.expect(Stepping, to("00001", 95), to("00003", 5))
+	if w.plan.Again != 10*time.Minute {
+		t.Fatalf("looks again in %s, want after the step", w.plan.Again)
+	}
+	w.advance(10 * time.Minute)
+	w.expect(Stepping, to("00001", 50), to("00003", 50))
+}
+
 func TestAnUpdateInTheMiddleOfStepsLeavesTheStableOne(t *testing.T) {
 	w := newHarness(t)
 	w.deploy("a")
