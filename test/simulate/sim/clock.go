@@ -9,9 +9,6 @@ type clock struct {
 	// shown is what it showed at the world's time since.
 	shown time.Time
 	since time.Duration
-	// wall is what the wall clock shows besides: it may be set, and nothing
-	// that is decided depends on it.
-	wall time.Duration
 }
 
 // read is what the clock shows at a time of the world.

@@ -66,7 +66,7 @@ func (f *function) reconcile() {
 		return
 	}
 	for range mostRounds {
-		plan, revisions := rollout.Advance(start.Add(f.world.now), f.api, f.revisions, f.known())
+		plan, revisions := rollout.Advance(f.world.controllerNow(), f.api, f.revisions, f.known())
 		f.inTurn(plan)
 		same := plan.Create == nil && len(plan.Remove) == 0 && equality.Semantic.DeepEqual(rollout.StateOf(f.api), plan.State)
 		f.revisions = revisions

@@ -36,7 +36,7 @@ var faults = []fault{
 	{"half-open", 4, func(c *chaos) (func(), bool) { return nil, c.breakStream(true) }},
 	{"slow-link", 3, (*chaos).slowLink},
 	{"loss", 4, (*chaos).loseMessages},
-	{"clock-jump", 2, (*chaos).jumpClock},
+	{"clock-jump", 2, onFunction(functionFaults.jumpClock)},
 	{"etcd-down", 9, onStore((*storeFaults).etcdDown)},
 	{"etcd-slow", 3, onStore((*storeFaults).etcdSlow)},
 	{"etcd-new-leader", 3, onStore((*storeFaults).etcdNewLeader)},
@@ -399,6 +399,9 @@ func (c *chaos) breakStream(halfOpen bool) bool {
 
 func (c *chaos) slowLink() (func(), bool) {
 	a, b := c.anyMachine(), c.anyMachine()
+	if a == b {
+		return nil, false
+	}
 	c.net.slow[a][b] = c.between(time.Millisecond, 800*time.Millisecond)
 	return func() {
 		c.net.slow[a][b] = 0
@@ -408,6 +411,9 @@ func (c *chaos) slowLink() (func(), bool) {
 
 func (c *chaos) loseMessages() (func(), bool) {
 	a, b := c.anyMachine(), c.anyMachine()
+	if a == b {
+		return nil, false
+	}
 	c.net.lossy[a][b] = 0.5 * c.rng.Float64()
 	return func() {
 		c.net.lossy[a][b] = 0
@@ -415,10 +421,13 @@ func (c *chaos) loseMessages() (func(), bool) {
 	}, true
 }
 
-// jumpClock sets the wall clock of a server. Only the ids of calls are made of it.
-func (c *chaos) jumpClock() (func(), bool) {
-	c.anyServer().clock.wall += c.between(-2*time.Hour, 2*time.Hour)
-	return nil, true
+// jumpClock sets the clock of the controller wrong, until somebody sets it right again.
+func (f functionFaults) jumpClock() (func(), bool) {
+	if f.clockWrong != 0 {
+		return nil, false
+	}
+	f.clockWrong = f.between(-2*time.Hour, 2*time.Hour)
+	return func() { f.clockWrong = 0 }, true
 }
 
 func (f *storeFaults) etcdDown() (func(), bool) {

@@ -102,7 +102,7 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) *callRe
 	}
 	token := g.world.token()
 	c := &call{
-		callRecord: g.world.truth.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
+		callRecord: g.world.truth.admit(g.world.id(now), fn, token),
 		of:         g.entries[name.index].UID(),
 		life: core.New(core.Spec{
 			Admitted: now, MaxQueueTime: waits, Timeout: fn.timeout, CancelOnDisconnect: true,

@@ -215,7 +215,7 @@ const collectEvery = 10 * time.Second
 // of others, again and again.
 func (p *platform) collect() {
 	for _, in := range slices.Clone(p.instances) {
-		if !in.fn.exists() || in.leftOver(start.Add(p.world.now)) {
+		if !in.fn.exists() || in.leftOver(p.world.controllerNow()) {
 			p.stop(in)
 		}
 	}

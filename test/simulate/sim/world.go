@@ -44,8 +44,9 @@ type World struct {
 	// failing is the function whose next starts fail, as many as failures says; nil if there is none.
 	failing  *function
 	failures int
-	// uncontrolled says that the controller is away.
+	// uncontrolled says that the controller is away, and clockWrong is by how much its clock is ahead.
 	uncontrolled bool
+	clockWrong   time.Duration
 	// secrets counts the secrets of connections.
 	secrets int
 	// disturbances counts the faults that struck or ended and the servers that started or died,
@@ -142,6 +143,9 @@ func (w *World) newClock() clock {
 	}
 	return clock{rate: rate, shown: start.Add(w.between(-12*time.Hour, 12*time.Hour)), since: w.now}
 }
+
+// controllerNow is what the controller's clock shows.
+func (w *World) controllerNow() time.Time { return start.Add(w.now + w.clockWrong) }
 
 // at plans f for a time from now.
 func (w *World) at(in time.Duration, f func()) {
