@@ -21,9 +21,12 @@ type lab struct {
 	first, seeds uint64
 }
 
-// patience is how long the seeds of one mutant may take: some seconds, unless it never
-// comes to an end.
-const patience = 2 * time.Minute
+// patience is how much time of a processor the seeds of one mutant may take: some seconds,
+// unless it never comes to an end. How long that is depends on what else runs: longest at most.
+const (
+	patience = 2 * time.Minute
+	longest  = time.Hour
+)
 
 // noticed is how the simulator reports a violation.
 var noticed = regexp.MustCompile(`(?m)^violation seed=(\d+) (.*) \(invocation \d+, at .*\)$`)
@@ -35,20 +38,35 @@ func (l *lab) catch(ctx context.Context, p patch) (seed uint64, rule string, err
 	if err != nil {
 		return 0, "", err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	seed, rule, err = firstViolation(ctx, patience, simulate, "-stop", "-seed", strconv.FormatUint(l.first, 10),
+		"-seeds", strconv.FormatUint(l.seeds, 10))
+	if err != nil {
+		err = fmt.Errorf("mutant %s: %w", p.name, err)
+	}
+	return seed, rule, err
+}
+
+// firstViolation runs a simulator and reads what it says; the rule is empty if none was
+// broken. It is an error if that takes more time of a processor than patience, in whole seconds.
+func firstViolation(ctx context.Context, patience time.Duration, simulate string, args ...string) (seed uint64, rule string, err error) {
+	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	printed, err := exec.CommandContext(limited, simulate, "-stop", "-seed", strconv.FormatUint(l.first, 10),
-		"-seeds", strconv.FormatUint(l.seeds, 10)).Output()
+	seconds := strconv.Itoa(int(patience.Seconds()))
+	run := exec.CommandContext(limited, "sh", append([]string{"-c", `ulimit -t "$0" && exec "$@"`, seconds, simulate}, args...)...)
+	printed, err := run.Output()
 	if found := noticed.FindSubmatch(printed); found != nil {
 		seed, err := strconv.ParseUint(string(found[1]), 10, 64)
 		return seed, string(found[2]), err
 	}
-	if limited.Err() != nil {
-		return 0, "", fmt.Errorf("mutant %s: its seeds do not come to an end: %w", p.name, limited.Err())
-	}
 	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = fmt.Errorf("mutant %s: %w\n%s", p.name, err, exit.Stderr)
+	switch {
+	case limited.Err() != nil:
+		err = fmt.Errorf("its seeds do not come to an end: %w", limited.Err())
+	case errors.As(err, &exit) && !exit.Exited():
+		err = fmt.Errorf("its seeds do not come to an end within %v of a processor, or something else has killed it after %v: %w",
+			patience, exit.UserTime()+exit.SystemTime(), err)
+	case exit != nil:
+		err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 	}
 	return 0, "", err
 }
