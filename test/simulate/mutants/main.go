@@ -56,7 +56,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	mutants = slices.DeleteFunc(mutants, func(p patch) bool { return !names.MatchString(p.name) })
+	if mutants, err = chosen(mutants, names); err != nil {
+		return err
+	}
 	for _, p := range mutants {
 		if _, err := p.apply(root); err != nil {
 			return err
@@ -69,6 +71,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	l := &lab{root: root, dir: dir, first: *first, seeds: *seeds}
 	return l.catchAll(ctx, out, mutants)
+}
+
+// chosen are the mutants whose names match.
+func chosen(mutants []patch, names *regexp.Regexp) ([]patch, error) {
+	mutants = slices.DeleteFunc(mutants, func(p patch) bool { return !names.MatchString(p.name) })
+	if len(mutants) == 0 {
+		return nil, fmt.Errorf("no file of %s has a name that matches %q", patches, names)
+	}
+	return mutants, nil
 }
 
 // catchAll prints what became of each mutant.
