@@ -1,14 +1,15 @@
 // Command mutants breaks the product on purpose, in one way after the other, and prints
 // within how many seeds the fault simulator notices each.
 //
-// A mutant is a file in the folder patches: which rule it breaks, and a few lines of the
-// product with what replaces them. It is built with go build -overlay, so that the
+// A mutant is a file in the folder patches: what it breaks, which rules of the simulator may
+// notice it, and a few lines of the product with what replaces them. It is built with go build -overlay, so that the
 // product's files stay as they are. One that no seed notices names a rule or a fault that
 // test/simulate/sim lacks.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,17 +53,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	root := filepath.Dir(strings.TrimSpace(string(module)))
-	mutants, err := readPatches(filepath.Join(root, patches))
+	all, err := readPatches(filepath.Join(root, patches))
 	if err != nil {
 		return err
 	}
-	if mutants, err = chosen(mutants, names); err != nil {
+	mutants, err := chosen(all, names)
+	if err != nil {
 		return err
 	}
 	for _, p := range mutants {
 		if _, err := p.apply(root); err != nil {
 			return err
 		}
+	}
+	if err := printUnnamed(out, root, all); err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "windlass-mutants-")
 	if err != nil {
@@ -75,7 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // chosen are the mutants whose names match.
 func chosen(mutants []patch, names *regexp.Regexp) ([]patch, error) {
-	mutants = slices.DeleteFunc(mutants, func(p patch) bool { return !names.MatchString(p.name) })
+	mutants = slices.DeleteFunc(slices.Clone(mutants), func(p patch) bool { return !names.MatchString(p.name) })
 	if len(mutants) == 0 {
 		return nil, fmt.Errorf("no file of %s has a name that matches %q", patches, names)
 	}
@@ -84,23 +89,45 @@ func chosen(mutants []patch, names *regexp.Regexp) ([]patch, error) {
 
 // catchAll prints what became of each mutant.
 func (l *lab) catchAll(ctx context.Context, out io.Writer, mutants []patch) error {
-	begun, caught := time.Now(), 0
+	begun, found := time.Now(), outcomes{}
 	for _, p := range mutants {
 		seed, rule, err := l.catch(ctx, p)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case rule == "":
-			fmt.Fprintf(out, "mutant_%s=missed: %s\n", p.name, p.breaks)
-		default:
-			caught++
-			fmt.Fprintf(out, "mutant_%s=%d %s\n", p.name, seed-l.first+1, rule)
 		}
+		fmt.Fprintln(out, found.add(p, seed-l.first+1, rule))
 	}
-	fmt.Fprintf(out, "mutants_caught=%d/%d\n", caught, len(mutants))
+	fmt.Fprintf(out, "mutants_caught=%d/%d\n", found.caught, len(mutants))
 	fmt.Fprintf(out, "mutants_seconds=%.1f\n", time.Since(begun).Seconds())
-	if caught < len(mutants) {
-		return fmt.Errorf("%d mutants were not noticed within %d seeds: test/simulate/sim lacks a rule or a fault", len(mutants)-caught, l.seeds)
+	return found.err(l.seeds)
+}
+
+// outcomes counts mutants: caught ones, those that no seed notices, and those that first broke a rule which their
+// patches do not name.
+type outcomes struct{ caught, missed, otherwise int }
+
+// add counts a mutant and says what became of it: the rule is empty if no seed noticed it.
+func (o *outcomes) add(p patch, seeds uint64, rule string) string {
+	switch {
+	case rule == "":
+		o.missed++
+		return fmt.Sprintf("mutant_%s=missed: %s", p.name, p.breaks)
+	case !slices.Contains(p.rules, rule):
+		o.otherwise++
+		return fmt.Sprintf("mutant_%s=%d by a rule that its patch does not name: %s", p.name, seeds, rule)
 	}
-	return nil
+	o.caught++
+	return fmt.Sprintf("mutant_%s=%d %s", p.name, seeds, rule)
+}
+
+func (o *outcomes) err(seeds uint64) error {
+	var missed, otherwise error
+	if o.missed > 0 {
+		missed = fmt.Errorf("%d mutants were not noticed within %d seeds: test/simulate/sim lacks a rule or a fault", o.missed, seeds)
+	}
+	if o.otherwise > 0 {
+		otherwise = fmt.Errorf("%d mutants were noticed by rules that their patches do not name: name these there if they may notice "+
+			"them, too; or a rule that should have come first is blind", o.otherwise)
+	}
+	return errors.Join(missed, otherwise)
 }

@@ -11,8 +11,9 @@ import (
 // patch is one mutant: what it breaks, and which lines of the product it changes.
 type patch struct {
 	name string
-	// breaks is the rule that the mutant breaks, in a sentence.
+	// breaks is what the mutant breaks, in a sentence, and rules are those of the simulator that may notice it.
 	breaks string
+	rules  []string
 	hunks  []hunk
 }
 
@@ -44,8 +45,8 @@ func readPatches(dir string) ([]patch, error) {
 	return patches, nil
 }
 
-// parsePatch reads a patch: lines with # say which rule it breaks, a line with a path
-// begins a hunk of that file, and lines with -, + and a space are what it takes away,
+// parsePatch reads a patch: lines with # say what it breaks, lines with = which rules of the
+// simulator may notice it, a line with a path begins a hunk of that file, and lines with -, + and a space are what it takes away,
 // adds and leaves. There are no line numbers, so that a patch lives as long as its lines.
 func parsePatch(name, text string) (patch, error) {
 	p := patch{name: name}
@@ -55,6 +56,8 @@ func parsePatch(name, text string) (patch, error) {
 		case line == "":
 		case line[0] == '#':
 			breaks = append(breaks, strings.TrimSpace(line[1:]))
+		case line[0] == '=':
+			p.rules = append(p.rules, strings.TrimSpace(line[1:]))
 		case !strings.ContainsRune("-+ ", rune(line[0])):
 			p.hunks = append(p.hunks, hunk{file: line})
 		case len(p.hunks) == 0:
@@ -79,7 +82,9 @@ func (h *hunk) add(kind byte, line string) {
 func (p *patch) validate() error {
 	switch {
 	case p.breaks == "":
-		return errors.New("a first line with # must name the rule that the mutant breaks")
+		return errors.New("a first line with # must say what the mutant breaks")
+	case len(p.rules) == 0:
+		return errors.New("a line with = must name a rule that may notice it")
 	case len(p.hunks) == 0:
 		return errors.New("nothing is changed")
 	}

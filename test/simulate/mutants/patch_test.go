@@ -46,15 +46,16 @@ func TestEveryPatchAppliesToTheProduct(t *testing.T) {
 
 func TestAPatchSaysWhatItBreaksAndChangesTheProduct(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing said":      "pkg/queue/queue.go\n-a\n+b\n",
-		"nothing changed":   "# A rule.\n",
-		"no line changed":   "# A rule.\npkg/queue/queue.go\n a\n",
-		"no line named":     "# A rule.\npkg/queue/queue.go\n+a\n",
-		"no file":           "# A rule.\n-a\n+b\n",
-		"the simulator":     "# A rule.\ntest/simulate/sim/rule.go\n-a\n+b\n",
-		"a test":            "# A rule.\npkg/queue/queue_test.go\n-a\n+b\n",
-		"outside of pkg":    "# A rule.\n../pkg/queue/queue.go\n-a\n+b\n",
-		"one of two places": "# A rule.\npkg/queue/queue.go\n-a\n+b\npkg/queue/adaptive_lifo.go\n",
+		"no rule named":     "# A promise.\npkg/queue/queue.go\n-a\n+b\n",
+		"nothing said":      "= a rule\npkg/queue/queue.go\n-a\n+b\n",
+		"nothing changed":   "# A promise.\n= a rule\n",
+		"no line changed":   "# A promise.\n= a rule\npkg/queue/queue.go\n a\n",
+		"no line named":     "# A promise.\n= a rule\npkg/queue/queue.go\n+a\n",
+		"no file":           "# A promise.\n= a rule\n-a\n+b\n",
+		"the simulator":     "# A promise.\n= a rule\ntest/simulate/sim/rule.go\n-a\n+b\n",
+		"a test":            "# A promise.\n= a rule\npkg/queue/queue_test.go\n-a\n+b\n",
+		"outside of pkg":    "# A promise.\n= a rule\n../pkg/queue/queue.go\n-a\n+b\n",
+		"one of two places": "# A promise.\n= a rule\npkg/queue/queue.go\n-a\n+b\npkg/queue/adaptive_lifo.go\n",
 	} {
 		if _, err := parsePatch("bad", text); err == nil {
 			t.Errorf("%s: the patch is accepted", name)
@@ -71,7 +72,7 @@ func TestAPatchChangesOnlyWhatIsThereOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply := func(change string) (string, error) {
-		p, err := parsePatch("mutant", "# A rule.\npkg/a.go\n"+change)
+		p, err := parsePatch("mutant", "# A promise.\n= a rule\npkg/a.go\n"+change)
 		if err != nil {
 			t.Fatal(err)
 		}
