@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -25,11 +24,12 @@ type deletion struct {
 // deleter deletes pods, each until the API has answered.
 type deleter struct {
 	client Client
-	log    *slog.Logger
 	queue  *workerPool[deletion]
 	limit  int
 	// missing is called for pods that do not exist.
 	missing func(podKey, types.UID)
+
+	failures failureLog
 
 	mu sync.Mutex
 	// pending are pods whose deletion was requested and has not been answered.
@@ -37,7 +37,10 @@ type deleter struct {
 }
 
 func newDeleter(config Config, deps Deps, missing func(podKey, types.UID)) *deleter {
-	d := &deleter{client: deps.Client, log: deps.Log, limit: config.MaxQueue, missing: missing, pending: make(map[podKey]bool)}
+	d := &deleter{
+		client: deps.Client, limit: config.MaxQueue, missing: missing,
+		failures: failureLog{log: deps.Log}, pending: make(map[podKey]bool),
+	}
 	d.queue = newWorkerPool(config, d.delete)
 	return d
 }
@@ -84,7 +87,7 @@ func (d *deleter) delete(ctx context.Context, del deletion) {
 	default:
 		del.attempts++
 		pause := retryDelay(del.attempts, 30*time.Second)
-		d.log.Warn("deleting a pod is tried again", "pod", del.pod.name, "namespace", del.pod.namespace, "at", time.Now().Add(pause), "err", err)
+		d.failures.warn("deleting pods is tried again", "pod", del.pod.name, "namespace", del.pod.namespace, "at", time.Now().Add(pause), "err", err)
 		// The API may refuse this pod only, so no other waits for it.
 		time.AfterFunc(pause, func() { d.queue.push(del.flow, del, 0) })
 	}

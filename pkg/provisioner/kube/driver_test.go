@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -521,6 +522,35 @@ func TestDeletionsAreTriedUntilThePodIsGone(t *testing.T) {
 		}
 		if th.pod(f, "c-1") != nil {
 			t.Error("the pod is still there")
+		}
+	})
+}
+
+func TestDeletionsThatFailDoNotFloodTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		client.PrependReactor("delete", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewInternalError(errors.New("busy"))
+		})
+		var log strings.Builder
+		config := testConfig()
+		config.setDefaults()
+		d := newDeleter(config, Deps{Client: fakeClient{client.CoreV1()}, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+		fail := func(times int) {
+			for i := range times {
+				d.delete(t.Context(), deletion{flow: "f", pod: podKey{"shop", fmt.Sprint("p-", i)}})
+			}
+		}
+		fail(100)
+		time.Sleep(failureLogInterval)
+		fail(1)
+		for _, want := range []string{"failures=1 pod=p-0", "failures=100 pod=p-0"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("no %q", want)
+			}
+		}
+		if n := strings.Count(log.String(), "\n"); n != 2 {
+			t.Errorf("%d lines, want one for the first failure and one for all others", n)
 		}
 	})
 }
