@@ -136,8 +136,11 @@ func (in *Instance) markLeaving(endBy time.Time) {
 
 // neverConnected reports whether an instance is starting and its agent has not connected yet.
 func (in *Instance) neverConnected() bool {
-	return in.State == Creating && !in.Ran && !in.Spare && !in.Connected && in.DisconnectedAt.IsZero() && in.Cause == ""
+	return in.State == Creating && !in.Ran && !in.Spare && in.unheard() && in.Cause == ""
 }
+
+// unheard reports whether an instance's agent has never had a stream here.
+func (in *Instance) unheard() bool { return !in.Connected && in.DisconnectedAt.IsZero() }
 
 // disconnected reports whether the agent of an instance that is not leaving has lost its
 // stream.

@@ -410,6 +410,26 @@ func TestTheRuntimeMayKnowMoreOfWhyAnInstanceWasLate(t *testing.T) {
 	}
 }
 
+func TestAnInstanceThatTheAPIKeptFromStartingIsNotLate(t *testing.T) {
+	exit := Exit{Code: v1alpha1.ReasonClusterUnavailable, Reason: "the Kubernetes API could not be reached"}
+	late := Instance{Cause: "its agent did not connect in time", CauseCode: v1alpha1.ReasonStartTimeout}
+	started := late
+	started.Connected = true
+	silent := Instance{Cause: "its agent was silent for too long", CauseCode: v1alpha1.ReasonAgentSilent}
+	broken := Instance{AgentReason: "it broke the connection", AgentCode: v1alpha1.ReasonCallBroken}
+	for _, c := range []struct {
+		in   Instance
+		want string
+	}{
+		{late, v1alpha1.ReasonClusterUnavailable}, {started, v1alpha1.ReasonStartTimeout},
+		{silent, v1alpha1.ReasonAgentSilent}, {broken, v1alpha1.ReasonCallBroken},
+	} {
+		if why := failureOf(c.in, exit); why.Code != c.want || (why.Reason == exit.Reason) != why.FromCluster() {
+			t.Errorf("%+v, want %s", why, c.want)
+		}
+	}
+}
+
 func TestA3AFunctionThatEndsWhileIdleHasACodeOfItsOwn(t *testing.T) {
 	in := Instance{AgentReason: "the function exited with status 3", AgentCode: v1alpha1.ReasonFunctionExited}
 	for exit, want := range map[string]string{"": v1alpha1.ReasonFunctionExited, v1alpha1.ReasonOutOfMemory: v1alpha1.ReasonOutOfMemory} {

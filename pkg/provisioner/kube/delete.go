@@ -28,6 +28,8 @@ type deleter struct {
 	limit  int
 	// missing is called for pods that do not exist.
 	missing func(podKey, types.UID)
+	// unreached is called for pods about which the API could not be asked.
+	unreached func(podKey, types.UID)
 
 	failures failureLog
 
@@ -36,9 +38,9 @@ type deleter struct {
 	pending map[podKey]bool
 }
 
-func newDeleter(config Config, deps Deps, missing func(podKey, types.UID)) *deleter {
+func newDeleter(config Config, deps Deps, missing, unreached func(podKey, types.UID)) *deleter {
 	d := &deleter{
-		client: deps.Client, limit: config.MaxQueue, missing: missing,
+		client: deps.Client, limit: config.MaxQueue, missing: missing, unreached: unreached,
 		failures: failureLog{log: deps.Log}, pending: make(map[podKey]bool),
 	}
 	d.queue = newWorkerPool(config, d.delete)
@@ -85,6 +87,9 @@ func (d *deleter) delete(ctx context.Context, del deletion) {
 		d.missing(del.pod, del.uid)
 	case ctx.Err() != nil:
 	default:
+		if !answered(err) {
+			d.unreached(del.pod, del.uid)
+		}
 		del.attempts++
 		pause := retryDelay(del.attempts, 30*time.Second)
 		d.failures.warn("deleting pods is tried again", "pod", del.pod.name, "namespace", del.pod.namespace, "at", time.Now().Add(pause), "err", err)

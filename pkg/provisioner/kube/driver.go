@@ -46,7 +46,7 @@ func New(config Config, deps Deps) (*Driver, error) {
 	r := &Driver{agent: config.Pod.AgentRequests}
 	r.agent.Pods = 1
 	r.registry = &registry{resources: newResourceCache(), exits: newExitQueue(), instanceIndex: newInstanceIndex()}
-	r.deleter = newDeleter(config, deps, r.podMissing)
+	r.deleter = newDeleter(config, deps, r.podMissing, r.podUnreached)
 	var err error
 	if r.creator, err = newCreator(config, deps, r.registry); err != nil {
 		return nil, err

@@ -381,7 +381,7 @@ func TestDeletionsOfPodsThatMayNotExistAreBounded(t *testing.T) {
 	config := testConfig()
 	config.setDefaults()
 	config.MaxQueue = 2
-	d := newDeleter(config, Deps{}, nil)
+	d := newDeleter(config, Deps{}, nil, nil)
 	for i := range 5 {
 		d.enqueue(deletion{flow: "f", pod: podKey{"shop", fmt.Sprint("unsure-", i)}})
 	}
@@ -526,6 +526,40 @@ func TestDeletionsAreTriedUntilThePodIsGone(t *testing.T) {
 	})
 }
 
+// Its node could not ask the API for the pod's volumes either, or did not hear of the pod.
+func TestAPodThatDidNotStartWhileTheAPIWasAwayIsNotToBlame(t *testing.T) {
+	for name, c := range map[string]struct {
+		started []func(*corev1.Pod)
+		err     error
+		code    string
+	}{
+		"not started":             {nil, refusedDial, v1alpha1.ReasonClusterUnavailable},
+		"started before":          {[]func(*corev1.Pod){condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue)}, refusedDial, ""},
+		"not started with an API": {nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("somebody looks at it")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				th.fail = func(verb string, attempt int) error {
+					if verb == "delete" && attempt <= 6 {
+						return c.err
+					}
+					return nil
+				}
+				f := testFunction("hello")
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"), c.started...)
+				th.Stop(string(f.UID), "c-1", false)
+				time.Sleep(time.Minute)
+				if e := th.exit(); e.Code != c.code {
+					t.Errorf("exit %+v, want the code %q", e, c.code)
+				}
+			})
+		})
+	}
+}
+
+var refusedDial = &url.Error{Op: "Delete", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}}
+
 func TestDeletionsThatFailDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -535,7 +569,7 @@ func TestDeletionsThatFailDoNotFloodTheLog(t *testing.T) {
 		var log strings.Builder
 		config := testConfig()
 		config.setDefaults()
-		d := newDeleter(config, Deps{Client: fakeClient{client.CoreV1()}, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+		d := newDeleter(config, Deps{Client: fakeClient{client.CoreV1()}, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, nil)
 		fail := func(times int) {
 			for i := range times {
 				d.delete(t.Context(), deletion{flow: "f", pod: podKey{"shop", fmt.Sprint("p-", i)}})

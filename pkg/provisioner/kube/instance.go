@@ -72,6 +72,9 @@ type instance struct {
 	hurried  bool
 	// unmounted names the volumes that its pod waited for when Stop was called.
 	unmounted string
+	// cutOff says that the API could not be reached when its pod, which had no network yet, was to
+	// be deleted.
+	cutOff bool
 	// endBy is when a pod that is ending must have ended.
 	endBy time.Time
 	// ran says that the pod was ready when it was adopted.

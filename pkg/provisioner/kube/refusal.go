@@ -71,15 +71,20 @@ func mayHaveCreated(err error) bool {
 // reached, did not answer, cannot work now, or does not accept the scheduler's own token. If a
 // webhook cannot be called, that is the cluster's decision about these pods.
 func unavailable(err error, message string) bool {
-	var answer apierrors.APIStatus
 	switch {
-	case !errors.As(err, &answer):
+	case !answered(err):
 		return true
 	case apierrors.IsInternalError(err):
 		return !strings.Contains(message, "webhook")
 	}
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
+}
+
+// answered reports whether an error is an answer of the API.
+func answered(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer)
 }
 
 func aboutQuota(message string) bool {

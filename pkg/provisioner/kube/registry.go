@@ -111,7 +111,11 @@ func (r *registry) endByPod(in *instance, pod *corev1.Pod, v podOutcome) {
 
 // endInstance ends an instance.
 func (r *registry) endInstance(in *instance, v podOutcome) {
-	if v.code == "" && in.unmounted != "" {
+	switch {
+	case v.code != "":
+	case in.cutOff:
+		v.code, v.reason = v1alpha1.ReasonClusterUnavailable, "the Kubernetes API could not be reached while the pod was to start"
+	case in.unmounted != "":
 		v.code, v.reason = v1alpha1.ReasonStartTimeout, in.unmounted
 	}
 	r.removeInstance(in)
@@ -135,6 +139,16 @@ func (r *registry) podMissing(key podKey, uid types.UID) {
 	}
 	r.resources.removePod(key)
 	r.endInstance(in, classifyMissing(in.stopping))
+}
+
+// podUnreached takes the lock and records that the API could not be asked about a pod that is to be
+// deleted. If it did not start, its node could not ask either, for the pod or for its volumes.
+func (r *registry) podUnreached(key podKey, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if in := r.byPod[key]; in != nil && in.uid == uid && in.sandboxed.IsZero() {
+		in.cutOff = true
+	}
 }
 
 // instanceIndex holds the instances that have not ended.
