@@ -69,7 +69,7 @@ func (w *warmPools) onAssigned(u *unit, fn *v1alpha1.Function, rt *v1alpha1.Clus
 		return
 	}
 	u.dropInstance(key.CID)
-	w.shell.deps.Log.Warn("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
+	w.shell.deps.Log.Debug("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
 	p.close(errNotAssigned)
 	w.shell.step(u, core.AssignFailed{CID: key.CID})
 }

@@ -62,7 +62,7 @@ func (c *creator) assign(ctx context.Context, in *instance, spec provisioner.Ins
 		if err != nil {
 			result = refusalOf(err, in.pod.namespace).result()
 		}
-		c.log.Warn("a spare instance could not be taken", "pod", in.pod.name, "namespace", in.pod.namespace, "err", err)
+		c.untaken.warn("spare instances could not be taken", "function", spec.Function.Key().String(), "pod", in.pod.name, "namespace", in.pod.namespace, "err", err)
 	}
 	c.metrics.creations.WithLabelValues(result).Inc()
 	done := in.assigning.done

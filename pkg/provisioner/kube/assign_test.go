@@ -2,6 +2,8 @@ package kube
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +157,27 @@ func TestASpareInstanceThatCannotBeTakenIsDeleted(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSpareInstancesThatCannotBeTakenDoNotFloodTheLog(t *testing.T) {
+	withSpare(t, func(th *harness) {
+		var log strings.Builder
+		th.creator.log = slog.New(slog.NewTextHandler(&log, nil))
+		th.creator.untaken.log = th.creator.log
+		th.fail = func(verb string, _ int) error {
+			if verb == "patch" {
+				return errors.New("connection lost")
+			}
+			return nil
+		}
+		th.take(pythonFunction("f"), "00000007-000001")
+		th.start(poolFunction(), "1")
+		th.report(th.pod(poolFunction(), "1"))
+		th.take(pythonFunction("g"), "00000007-000001")
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "failures=1 function=shop/f") || th.count("patch") != 2 {
+			t.Errorf("%d lines for %d failures, want one with the function:\n%s", n, th.count("patch"), log.String())
+		}
+	})
 }
 
 func TestASpareInstanceThatHasEndedCannotBeTaken(t *testing.T) {

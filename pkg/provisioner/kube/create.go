@@ -26,6 +26,8 @@ type creator struct {
 	log      *slog.Logger
 	metrics  *metrics
 	registry *registry
+	// untaken has the spare instances that could not be taken.
+	untaken failureLog
 
 	queue *workerPool[*instance]
 	limit int
@@ -34,7 +36,7 @@ type creator struct {
 func newCreator(config Config, deps Deps, registry *registry) (*creator, error) {
 	c := &creator{
 		pod: config.Pod, ca: deps.CA, client: deps.Client, runtimes: deps.Runtimes, log: deps.Log,
-		registry: registry, limit: config.MaxQueue,
+		registry: registry, untaken: failureLog{log: deps.Log}, limit: config.MaxQueue,
 	}
 	c.queue = newWorkerPool(config, c.create)
 	var err error
