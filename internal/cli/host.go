@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -88,8 +89,8 @@ func (h *host) cancelOnSignal(parent context.Context, signals <-chan os.Signal) 
 // readerEvery is how often whileRead looks for the reader.
 const readerEvery = 500 * time.Millisecond
 
-// whileRead makes work whose context also ends when nobody can read the standard output any more,
-// which is then no error: grep -m1 needs one line, and the next may be written tomorrow.
+// whileRead makes work whose context also ends when nobody can read the standard output any more.
+// That this ended it is no error: grep -m1 needs one line, and the next may be written tomorrow.
 func (h *host) whileRead(work func(ctx context.Context) error) func(ctx context.Context) error {
 	out, isFile := h.Out.(*os.File)
 	if !isFile {
@@ -117,7 +118,7 @@ func (h *host) whileRead(work func(ctx context.Context) error) func(ctx context.
 		err := work(ctx)
 		cancel()
 		looking.Wait()
-		if unread {
+		if unread && errors.Is(err, context.Canceled) {
 			return nil
 		}
 		return err

@@ -80,11 +80,22 @@ func TestALogIsFollowedOnlyWhileItIsRead(t *testing.T) {
 			t.Errorf("it ended with %v while it was read", err)
 		}
 	})
-	a := newApp(Streams{Out: writer}, Programs{})
+}
+
+func TestWorkThatFailsIsAnErrorAlsoIfItsReaderLeavesThen(t *testing.T) {
 	failed := errors.New("failed")
-	if err := a.whileRead(func(context.Context) error { return failed })(t.Context()); !errors.Is(err, failed) {
-		t.Errorf("got %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a := newApp(Streams{Out: unread(t)}, Programs{})
+		for _, after := range []time.Duration{0, 2 * readerEvery} {
+			err := a.whileRead(func(context.Context) error {
+				time.Sleep(after)
+				return failed
+			})(t.Context())
+			if !errors.Is(err, failed) {
+				t.Errorf("after %v it ended with %v", after, err)
+			}
+		}
+	})
 }
 
 // still is a Windlass in which nothing happens.
