@@ -55,7 +55,10 @@ func IsExtended(name corev1.ResourceName) bool {
 
 func validateResources(at *field.Path, r *Resources) field.ErrorList {
 	requests, limits := at.Child("requests"), at.Child("limits")
-	errs := validateResourceNames(requests, r.Requests)
+	// The API server counts the requests that somebody wrote.
+	errs := tooManyResources(requests, bareResources(r).Requests)
+	errs = append(errs, validateResourceNames(requests, r.Requests)...)
+	errs = append(errs, tooManyResources(limits, r.Limits)...)
 	errs = append(errs, validateResourceNames(limits, r.Limits)...)
 	for _, kind := range amounts {
 		request, requested := r.Requests[kind.name]
@@ -81,11 +84,15 @@ func tooLittle(at *field.Path, q, least resource.Quantity, example string) *fiel
 	return field.Invalid(at, q.String(), fmt.Sprintf("must be at least %s; write for example %s", &least, example))
 }
 
+func tooManyResources(at *field.Path, list corev1.ResourceList) field.ErrorList {
+	if len(list) <= MaxResources {
+		return nil
+	}
+	return field.ErrorList{field.TooMany(at, len(list), MaxResources)}
+}
+
 func validateResourceNames(at *field.Path, list corev1.ResourceList) field.ErrorList {
 	var errs field.ErrorList
-	if len(list) > MaxResources {
-		errs = append(errs, field.TooMany(at, len(list), MaxResources))
-	}
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		if !knownResource(name) {
 			errs = append(errs, field.Invalid(at, string(name), "is no resource that a function can have: only cpu, memory, "+

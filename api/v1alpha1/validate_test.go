@@ -57,6 +57,7 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"further resources":                   `{template: {command: [x], resources: {requests: {ephemeral-storage: 1Gi, nvidia.com/gpu: 1}, limits: {ephemeral-storage: 2Gi, nvidia.com/gpu: "1", example.com/some-thing_of.ours: 12}}}}`,
 		"variables from elsewhere":            `{template: {command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: db.x, key: tls.key_1-a, optional: true}}}, {name: B, valueFrom: {configMapKeyRef: {name: b, key: a}}}, {name: C, value: "", valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: D, valueFrom: {fieldRef: {fieldPath: "metadata.labels['cost-center']"}}}, {name: E, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['example.com/Owner']"}}}, {name: F, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}], envFrom: [{secretRef: {name: a, optional: true}}, {prefix: A_, configMapRef: {name: b, optional: false}}]}}`,
 		"mounts":                              `{template: {command: [x], mounts: [{name: tls, mountPath: /etc/tls, secret: {secretName: tls.x}}, {name: settings, mountPath: /etc/app/settings.json, subPath: a/..b, readOnly: true, configMap: {name: c, optional: true}}, {name: models, mountPath: "/models 1", persistentVolumeClaim: {claimName: models}}, {name: cache, mountPath: /var/cache, emptyDir: {}}, {name: fast, mountPath: /run/fast, emptyDir: {medium: Memory, sizeLimit: 64Mi}}, {name: zero, mountPath: /tmpx, emptyDir: {sizeLimit: 0}}]}}`,
+		"as many resources as there may be":   `{template: {command: [x], resources: {limits: {a.b/1: 1, a.b/2: 1, a.b/3: 1, a.b/4: 1, a.b/5: 1, a.b/6: 1, a.b/7: 1, a.b/8: 1}}}}`,
 		"a limit below the default request":   `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
 		"nothing but what runs":               `{template: {command: [x]}}`,
 		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
@@ -161,7 +162,6 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.resources.limits: Invalid value: "cpus": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`,
 			`spec.template.resources.limits: Invalid value: "kubernetes.io/x": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`}},
 		"too many resources": {`{template: {command: [x], resources: {limits: {a.b/1: 1, a.b/2: 1, a.b/3: 1, a.b/4: 1, a.b/5: 1, a.b/6: 1, a.b/7: 1, a.b/8: 1, a.b/9: 1}}}}`, []string{
-			`spec.template.resources.requests: Too many: 11: must have at most 8 items`,
 			`spec.template.resources.limits: Too many: 9: must have at most 8 items`}},
 		"a part of a GPU": {`{template: {command: [x], resources: {limits: {nvidia.com/gpu: 500m}}}}`, []string{
 			`spec.template.resources.limits[nvidia.com/gpu]: Invalid value: "500m": an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1`}},
