@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
 
@@ -20,10 +21,10 @@ type ceiling struct {
 	schema apiextensionsv1.JSONSchemaProps
 }
 
-// ceilings are the bounds below spec in the schema of Functions.
-func ceilings(t *testing.T) []ceiling {
+// ceilings are the bounds below spec in the schema of a resource.
+func ceilings(t *testing.T, plural string) []ceiling {
 	t.Helper()
-	text, err := os.ReadFile("../../config/crd/windlass.dev_functions.yaml")
+	text, err := os.ReadFile("../../config/crd/windlass.dev_" + plural + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ var onlyLocal = map[string]bool{"spec.template.code.path": true}
 // What the API server refuses for its size, windlass validate and local mode refuse as well: a
 // manifest that passes there is applied.
 func TestValidateKnowsTheBoundsOfTheAPIServer(t *testing.T) {
-	all := ceilings(t)
+	all := ceilings(t, "functions")
 	if len(all) < 60 {
 		t.Fatalf("found only %d bounds", len(all))
 	}
@@ -92,20 +93,49 @@ func TestValidateKnowsTheBoundsOfTheAPIServer(t *testing.T) {
 		if onlyLocal[c.path] {
 			continue
 		}
-		t.Run(c.path, func(t *testing.T) {
-			within, most, beyond := c.values()
-			if wrong := c.faults(t, within); len(wrong) > 0 {
-				t.Fatalf("a usual value is wrong: %v", wrong)
-			}
-			for _, fault := range c.faults(t, most) {
-				if strings.Contains(fault, "Too long") || strings.Contains(fault, "Too many") || c.schema.Maximum != nil {
-					t.Errorf("the largest value is wrong: %s", fault)
-				}
-			}
-			if len(c.faults(t, beyond)) == 0 {
-				t.Errorf("nothing is wrong with more than the API server takes")
-			}
-		})
+		t.Run(c.path, func(t *testing.T) { c.check(t, c.faults) })
+	}
+}
+
+// ofPools make a pool be the only thing that may be wrong.
+const ofPools = `{image: a, fileExtension: py, warmPools: [{name: a, size: 1}]}`
+
+// aroundRuntime is what around is, for ClusterRuntimes.
+var aroundRuntime = map[string]string{
+	"spec": `{image: a}`, "spec.env[]": `{image: a, env: [{name: A}]}`, "spec.warmPools": ofPools,
+	"spec.warmPools[].namespaceSelector.matchExpressions[]": `{image: a, fileExtension: py, warmPools: [{name: a, size: 1, namespaceSelector: {matchExpressions: [{key: a, operator: In, values: [a]}]}}]}`,
+}
+
+// uncommon are bounds of ClusterRuntimes of what no runtime has at all.
+var uncommon = []string{"spec.env[].valueFrom"}
+
+func TestValidateClusterRuntimeKnowsTheBoundsOfTheAPIServer(t *testing.T) {
+	all := ceilings(t, "clusterruntimes")
+	if len(all) < 12 {
+		t.Fatalf("found only %d bounds", len(all))
+	}
+	for _, c := range all {
+		if slices.ContainsFunc(uncommon, func(path string) bool { return strings.HasPrefix(c.path, path) }) {
+			continue
+		}
+		t.Run(c.path, func(t *testing.T) { c.check(t, c.runtimeFaults) })
+	}
+}
+
+// check compares the bound with what faults finds.
+func (c ceiling) check(t *testing.T, faults func(t *testing.T, value any) []string) {
+	t.Helper()
+	within, most, beyond := c.values()
+	if wrong := faults(t, within); len(wrong) > 0 {
+		t.Fatalf("a usual value is wrong: %v", wrong)
+	}
+	for _, fault := range faults(t, most) {
+		if strings.Contains(fault, "Too long") || strings.Contains(fault, "Too many") || c.schema.Maximum != nil {
+			t.Errorf("the largest value is wrong: %s", fault)
+		}
+	}
+	if len(faults(t, beyond)) == 0 {
+		t.Errorf("nothing is wrong with more than the API server takes")
 	}
 }
 
@@ -161,8 +191,8 @@ func (c ceiling) entries(n int) map[string]any {
 	return entries
 }
 
-// faults are what is wrong with the field, if it has that value.
-func (c ceiling) faults(t *testing.T, value any) []string {
+// object is one whose field has that value.
+func (c ceiling) object(t *testing.T, kind string, around map[string]string, value any) []byte {
 	t.Helper()
 	beginning := ""
 	for path := range around {
@@ -175,10 +205,39 @@ func (c ceiling) faults(t *testing.T, value any) []string {
 		t.Fatal(err)
 	}
 	put(spec, strings.Split(c.path, ".")[1:], value)
-	text, err := json.Marshal(map[string]any{"apiVersion": APIVersion, "kind": KindFunction, "metadata": map[string]any{"name": "f"}, "spec": spec})
+	text, err := json.Marshal(map[string]any{"apiVersion": APIVersion, "kind": kind, "metadata": map[string]any{"name": "f"}, "spec": spec})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return text
+}
+
+// runtimeFaults are what is wrong with the field of a ClusterRuntime, if it has that value.
+func (c ceiling) runtimeFaults(t *testing.T, value any) []string {
+	t.Helper()
+	var r ClusterRuntime
+	if err := yaml.Unmarshal(c.object(t, KindClusterRuntime, aroundRuntime, value), &r); err != nil {
+		t.Fatal(err)
+	}
+	DefaultClusterRuntime(&r)
+	return c.among(ValidateClusterRuntime(&r))
+}
+
+// among are the errors of the field.
+func (c ceiling) among(errs field.ErrorList) (faults []string) {
+	at := strings.ReplaceAll(c.path, "[]", "[0]")
+	for _, err := range errs {
+		if err.Field == at {
+			faults = append(faults, err.ErrorBody())
+		}
+	}
+	return faults
+}
+
+// faults are what is wrong with the field of a Function, if it has that value.
+func (c ceiling) faults(t *testing.T, value any) []string {
+	t.Helper()
+	text := c.object(t, KindFunction, around, value)
 	at := strings.ReplaceAll(c.path, "[]", "[0]")
 	functions, err := Decode(text, "manifest")
 	if err != nil {
@@ -188,13 +247,7 @@ func (c ceiling) faults(t *testing.T, value any) []string {
 		t.Fatal(err)
 	}
 	Default(functions[0])
-	var faults []string
-	for _, err := range append(Validate(functions[0]), ValidateCluster(functions[0])...) {
-		if err.Field == at {
-			faults = append(faults, err.ErrorBody())
-		}
-	}
-	return faults
+	return c.among(append(Validate(functions[0]), ValidateCluster(functions[0])...))
 }
 
 // put sets a field below an object; [] at a name's end is the first item of a list.

@@ -121,6 +121,7 @@ func ValidateClusterRuntime(r *ClusterRuntime) field.ErrorList {
 			"must be letters and digits without a dot, at most 16; write for example py"))
 	}
 	errs = append(errs, validateRuntimeEnv(spec.Child("env"), r.Spec.Env)...)
+	errs = append(errs, validateRuntimeBounds(spec, &r.Spec)...)
 	return append(errs, validateWarmPools(spec.Child("warmPools"), &r.Spec)...)
 }
 
