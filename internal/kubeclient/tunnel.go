@@ -101,26 +101,33 @@ func (c *components) openTunnel(ctx context.Context, pod *corev1.Pod, to compone
 // dial returns when ctx ends, too. The dialers of the client library take no context: one that waits for a
 // silent node goes on until the network gives up, and what it connects then is closed.
 func (c *components) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connection, error) {
+	connect := func() (httpstream.Connection, error) { return c.streams.DialPod(pod.Namespace, pod.Name) }
+	return untilDone(ctx, connect, func(conn httpstream.Connection) { _ = conn.Close() }, ctx.Err)
+}
+
+// untilDone opens something or, when ctx ends before, fails. What opens later is closed.
+func untilDone[T any](ctx context.Context, open func() (T, error), close func(T), late func() error) (T, error) {
 	type answer struct {
-		conn httpstream.Connection
-		err  error
+		opened T
+		err    error
 	}
 	answers := make(chan answer)
 	go func() {
-		conn, err := c.streams.DialPod(pod.Namespace, pod.Name)
+		opened, err := open()
 		select {
-		case answers <- answer{conn, err}:
+		case answers <- answer{opened, err}:
 		case <-ctx.Done():
 			if err == nil {
-				_ = conn.Close()
+				close(opened)
 			}
 		}
 	}()
 	select {
 	case a := <-answers:
-		return a.conn, a.err
+		return a.opened, a.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		var none T
+		return none, late()
 	}
 }
 
@@ -197,8 +204,21 @@ func (t *Tunnel) Close() error {
 	return err
 }
 
-// Dial is for an http.Transport, whose address it ignores.
-func (t *Tunnel) Dial(context.Context, string, string) (net.Conn, error) {
+// dialTimeout is how long the API server may take to open a connection through it.
+const dialTimeout = 5 * time.Second
+
+// Dial is for an http.Transport, whose address it ignores. The streams take no context: one that waits for
+// a silent API server goes on for a while, and what it opens then is closed.
+func (t *Tunnel) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return untilDone(ctx, t.openStream, func(s net.Conn) { _ = s.Close() }, func() error {
+		return fmt.Errorf("the API server has not opened a connection of the port-forward to the %s %s in time: %w", t.to, t.Pod, ctx.Err())
+	})
+}
+
+// openStream opens a connection to the pod.
+func (t *Tunnel) openStream() (net.Conn, error) {
 	t.mu.Lock()
 	t.dialled++
 	id := strconv.Itoa(t.dialled)

@@ -287,3 +287,35 @@ func TestNobodyWaitsLongForASilentNode(t *testing.T) {
 		})
 	}
 }
+
+// mute is a connection whose streams open only when it is closed.
+type mute struct {
+	connection
+	closed chan struct{}
+}
+
+func (c mute) CreateStream(http.Header) (httpstream.Stream, error) {
+	<-c.closed
+	return nil, errors.New("closed")
+}
+
+func (c mute) Close() error {
+	close(c.closed)
+	return nil
+}
+
+func TestNobodyWaitsLongForASilentAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tunnel := &Tunnel{Pod: "windlass/gateway-1", to: "gateway", conn: mute{closed: make(chan struct{})}}
+		began := time.Now()
+		time.AfterFunc(30*time.Second, func() { _ = tunnel.Close() })
+		_, err := tunnel.Dial(t.Context(), "", "")
+		if waited := time.Since(began); waited > dialTimeout {
+			t.Errorf("it waited for %v", waited)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the API server has not opened a connection of the port-forward to the gateway windlass/gateway-1 in time") {
+			t.Errorf("the error is %v", err)
+		}
+		time.Sleep(time.Minute)
+	})
+}
