@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,9 @@ const (
 	relistInterval = 5 * time.Second
 	// failedInterval is how often it does while one fails, which may be gone.
 	failedInterval = time.Second
+	// patience is how long a sample waits for more pods when some have answered: one that hangs must not
+	// slow down what people see of the others.
+	patience = time.Second
 	// maxLatest is the longest answer about decisions on all functions, in bytes.
 	maxLatest = 8 << 20
 	// scrapes is how many node agents are asked at a time. Gateways and schedulers are few, so all of
@@ -44,6 +46,10 @@ type Snapshotter struct {
 
 	listed time.Time
 	pods   []*scrapedPod
+	// turns are those of node agents.
+	turns chan struct{}
+	// arrived says that there are answers.
+	arrived chan struct{}
 	// unasked says which node agents are left out; empty if none are.
 	unasked string
 }
@@ -54,12 +60,21 @@ type scrapedPod struct {
 	part   component
 	tunnel *Tunnel
 	err    error
+	// answers has what it says, and stop ends the question; nil while it is asked nothing.
+	answers chan answer
+	stop    context.CancelFunc
+}
+
+// answer is what a pod says.
+type answer struct {
+	reading monitor.Reading
+	err     error
 }
 
 // Snapshotter asks the gateways and schedulers of a namespace or, if that is empty, of
 // any. It connects to nothing yet. Close must be called on it.
 func (c *components) Snapshotter(namespace string, now func() time.Time) *Snapshotter {
-	return &Snapshotter{windlass: c, namespace: namespace, now: now}
+	return &Snapshotter{windlass: c, namespace: namespace, now: now, turns: make(chan struct{}, scrapes), arrived: make(chan struct{}, 1)}
 }
 
 // Close ends all connections.
@@ -72,32 +87,22 @@ func (o *Snapshotter) Close() error {
 	return errors.Join(errs...)
 }
 
-// Sample has the metrics of all pods that answer before the deadline of ctx. It fails if none does, or if
-// ctx is cancelled. New pods are included within some seconds, and pods that are gone are left out.
+// Sample has the metrics of all pods that answer soon, and those with which others have answered late since
+// the last one. It fails if none answers before the deadline of ctx, or if ctx is cancelled. New pods are included within some seconds, and pods that are gone are left out.
 func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	if err := o.list(ctx); err != nil {
 		return monitor.Sample{}, err
 	}
-	readings := make([]monitor.Reading, len(o.pods))
-	var asked sync.WaitGroup
-	turns := make(chan struct{}, scrapes)
-	for i, p := range o.pods {
-		asked.Go(func() {
-			if p.part == nodeAgents {
-				turns <- struct{}{}
-				defer func() { <-turns }()
-			}
-			readings[i], p.err = p.readMetrics(ctx, o.windlass)
-		})
-	}
-	asked.Wait()
+	readings := o.ask(ctx)
 	told := 0
 	for i, p := range o.pods {
 		switch {
 		case p.err == nil:
 			told++
-		case Is(p.err, ReasonForbidden), errors.Is(ctx.Err(), context.Canceled):
+		case Is(p.err, ReasonForbidden):
 			return monitor.Sample{}, p.err
+		case errors.Is(ctx.Err(), context.Canceled):
+			return monitor.Sample{}, ctx.Err()
 		default:
 			readings[i] = monitor.Reading{Source: p.source(), Failed: p.err.Error()}
 		}
@@ -110,6 +115,88 @@ func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 		notes = append(notes, o.unasked)
 	}
 	return monitor.Read(o.now(), readings, notes...), nil
+}
+
+// ask asks all pods, except those that have not answered yet, and has what they say so far.
+func (o *Snapshotter) ask(ctx context.Context) []monitor.Reading {
+	readings := make([]monitor.Reading, len(o.pods))
+	for _, p := range o.pods {
+		if p.answers == nil {
+			o.askPod(ctx, p)
+		}
+		p.err = errNotYet
+	}
+	var late <-chan time.Time
+	for {
+		waiting := false
+		for i, p := range o.pods {
+			if !errors.Is(p.err, errNotYet) {
+				continue
+			}
+			readings[i] = p.answer()
+			waiting = waiting || errors.Is(p.err, errNotYet)
+			if p.err == nil && late == nil {
+				late = time.After(patience)
+			}
+		}
+		if !waiting {
+			return readings
+		}
+		select {
+		case <-o.arrived:
+			continue
+		case <-late:
+		case <-ctx.Done():
+		}
+		o.noteSilence(ctx)
+		return readings
+	}
+}
+
+// answer is what the pod says, if it has answered.
+func (p *scrapedPod) answer() monitor.Reading {
+	select {
+	case a := <-p.answers:
+		p.stop()
+		p.err, p.answers = a.err, nil
+		return a.reading
+	default:
+		return monitor.Reading{}
+	}
+}
+
+// errNotYet is the error of a pod that has not answered.
+var errNotYet = errors.New("it has not answered yet")
+
+// noteSilence says which pods have not answered.
+func (o *Snapshotter) noteSilence(ctx context.Context) {
+	for _, p := range o.pods {
+		if errors.Is(p.err, errNotYet) {
+			p.err = &Error{Reason: ReasonUnreachable, Err: ctx.Err(), Message: fmt.Sprintf("the %s %s has not answered yet", p.part.name, nameOf(&p.pod))}
+		}
+	}
+}
+
+// askPod asks a pod. That outlasts the sample, so that a pod that is slow is heard in a later one.
+func (o *Snapshotter) askPod(ctx context.Context, p *scrapedPod) {
+	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	answers := make(chan answer, 1)
+	p.answers = answers
+	go func() {
+		if p.part == nodeAgents {
+			select {
+			case o.turns <- struct{}{}:
+				defer func() { <-o.turns }()
+			case <-ctx.Done():
+			}
+		}
+		reading, err := p.readMetrics(ctx, o.windlass)
+		answers <- answer{reading, err}
+		select {
+		case o.arrived <- struct{}{}:
+		default:
+		}
+	}()
 }
 
 // list finds the pods anew if that is due.
@@ -161,6 +248,15 @@ func (o *Snapshotter) podFor(pod corev1.Pod, part component) *scrapedPod {
 }
 
 func (p *scrapedPod) close() error {
+	if p.answers != nil {
+		p.stop()
+		<-p.answers
+		p.answers = nil
+	}
+	return p.hangUp()
+}
+
+func (p *scrapedPod) hangUp() error {
 	if p.tunnel == nil {
 		return nil
 	}
@@ -193,7 +289,7 @@ func (p *scrapedPod) readMetrics(ctx context.Context, c *components) (monitor.Re
 		err = fetch(ctx, p.tunnel, "/debug/decisions", maxLatest, &reading.Latest)
 	}
 	if err != nil {
-		_ = p.close()
+		_ = p.hangUp()
 		return reading, &Error{Reason: ReasonRefused, Err: err, Message: fmt.Sprintf("the %s %s does not tell what it does: %v", p.part.name, nameOf(&p.pod), err)}
 	}
 	return reading, nil

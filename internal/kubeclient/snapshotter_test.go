@@ -182,17 +182,52 @@ func TestPodsThatHangHideNoOthers(t *testing.T) {
 		defer o.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		sample, err := o.Sample(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v := (&monitor.Watcher{}).See(sample); v.Totals.Queued != 3 || len(v.Troubles) != 60 {
-			t.Errorf("beside hanging pods there are %d waiting calls and %d troubles", v.Totals.Queued, len(v.Troubles))
+		for range 5 {
+			began := time.Now()
+			sample, err := o.Sample(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := (&monitor.Watcher{}).See(sample); v.Totals.Queued != 3 || len(v.Troubles) != 60 {
+				t.Errorf("beside hanging pods there are %d waiting calls and %d troubles", v.Totals.Queued, len(v.Troubles))
+			}
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("hanging pods slowed a sample down to %v", waited)
+			}
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
 		if _, err := o.Sample(stopped); !errors.Is(err, context.Canceled) {
 			t.Errorf("after the caller has left: %v", err)
+		}
+	})
+}
+
+func TestAPodThatIsSlowIsHeardLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(patience)
+			queues("4")(w, r)
+		}
+		d := &partlySilent{answers: map[string]http.HandlerFunc{"s-0": queues("3"), "s-1": slow}}
+		kube := fake.NewClientBuilder().WithScheme(Scheme())
+		for _, name := range []string{"s-0", "s-1"} {
+			pod := gatewayPod(name, corev1.ConditionTrue)
+			pod.Labels[labelComponent] = "scheduler"
+			kube.WithObjects(pod)
+		}
+		o := NewWith(Deps{Context: "test", Kube: kube.Build(), Streams: d}).Snapshotter("", time.Now)
+		defer o.Close()
+		var w monitor.Watcher
+		for _, want := range []int{3, 7} {
+			sample, err := o.Sample(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.See(sample).Totals.Queued; got != want {
+				t.Errorf("%d wait, want %d", got, want)
+			}
+			time.Sleep(3 * patience)
 		}
 	})
 }
