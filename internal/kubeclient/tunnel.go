@@ -106,7 +106,7 @@ func (c *components) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Conn
 }
 
 // untilDone opens something or, when ctx ends before, fails. What opens later is closed.
-func untilDone[T any](ctx context.Context, open func() (T, error), close func(T), late func() error) (T, error) {
+func untilDone[T any](ctx context.Context, open func() (T, error), discard func(T), late func() error) (T, error) {
 	type answer struct {
 		opened T
 		err    error
@@ -118,7 +118,7 @@ func untilDone[T any](ctx context.Context, open func() (T, error), close func(T)
 		case answers <- answer{opened, err}:
 		case <-ctx.Done():
 			if err == nil {
-				close(opened)
+				discard(opened)
 			}
 		}
 	}()

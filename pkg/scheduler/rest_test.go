@@ -13,10 +13,10 @@ import (
 )
 
 // rests reports whether a function has no unit.
-func (f *unit) rests() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.unitSpec == nil
+func (u *unit) rests() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.unitSpec == nil
 }
 
 func (w *harness) expectRests(fn *v1alpha1.Function, want bool) {

@@ -422,12 +422,12 @@ func (c *chaos) loseMessages() (func(), bool) {
 }
 
 // jumpClock sets the clock of the controller wrong, until somebody sets it right again.
-func (f functionFaults) jumpClock() (func(), bool) {
-	if f.clockWrong != 0 {
+func (w functionFaults) jumpClock() (func(), bool) {
+	if w.clockWrong != 0 {
 		return nil, false
 	}
-	f.clockWrong = f.between(-2*time.Hour, 2*time.Hour)
-	return func() { f.clockWrong = 0 }, true
+	w.clockWrong = w.between(-2*time.Hour, 2*time.Hour)
+	return func() { w.clockWrong = 0 }, true
 }
 
 func (f *storeFaults) etcdDown() (func(), bool) {
