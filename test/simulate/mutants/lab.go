@@ -28,6 +28,10 @@ const (
 	longest  = time.Hour
 )
 
+// mostMemory is how many KiB of addresses a simulator may have, which is far more than it needs. A mutant may never stop
+// to collect something, and would take all memory of the machine.
+const mostMemory = "8388608"
+
 // noticed is how the simulator reports a violation.
 var noticed = regexp.MustCompile(`(?m)^violation seed=(\d+) (.*) \(invocation \d+, at .*\)$`)
 
@@ -52,7 +56,7 @@ func firstViolation(ctx context.Context, patience time.Duration, simulate string
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	seconds := strconv.Itoa(int(patience.Seconds()))
-	run := exec.CommandContext(limited, "sh", append([]string{"-c", `ulimit -t "$0" && exec "$@"`, seconds, simulate}, args...)...)
+	run := exec.CommandContext(limited, "sh", append([]string{"-c", `ulimit -t "$0" && ulimit -v "$1" && shift && exec "$@"`, seconds, mostMemory, simulate}, args...)...)
 	printed, err := run.Output()
 	if found := noticed.FindSubmatch(printed); found != nil {
 		seed, err := strconv.ParseUint(string(found[1]), 10, 64)

@@ -32,6 +32,14 @@ func TestPatienceIsForTheTimeOfProcessors(t *testing.T) {
 	}
 }
 
+func TestAMutantMayNotTakeAllMemory(t *testing.T) {
+	t.Parallel()
+	says := script(t, "echo \"violation seed=7 $(ulimit -v) (invocation 1, at 1s)\"\nexit 1\n")
+	if _, limit, err := firstViolation(t.Context(), time.Second, says); limit != mostMemory || err != nil {
+		t.Errorf("its limit is %q, error %v", limit, err)
+	}
+}
+
 func TestASimulatorThatFailsSaysWhy(t *testing.T) {
 	fails := script(t, "echo 'out of luck' >&2\nexit 3\n")
 	if _, _, err := firstViolation(t.Context(), time.Second, fails); err == nil || !strings.Contains(err.Error(), "out of luck") {
