@@ -149,7 +149,7 @@ type borrower struct {
 	loans                        []recallable
 }
 
-// recallable is a loan of which places may be recalled.
+// recallable is a loan that has places to recall.
 type recallable struct {
 	*loan
 	of *instance

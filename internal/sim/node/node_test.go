@@ -268,7 +268,7 @@ func ends(t *testing.T, what string, results []Result, want ...time.Duration) {
 	}
 }
 
-// A call's response ends when it first gets a part of a core, or sleeps, whoever lets it: not when its process is there, nor when
+// A call's response ends when it first gets a part of a core, or sleeps, under every policy: not when its process is there, nor when
 // a worker takes it once more.
 func TestResponseIsUntilACallFirstGetsACore(t *testing.T) {
 	responds := func(name string, results []Result, want ...time.Duration) {
