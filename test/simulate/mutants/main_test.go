@@ -23,13 +23,13 @@ func TestEveryPatchNamesRulesThatThereAre(t *testing.T) {
 	}
 }
 
-func TestAMutantCountsOnlyIfItsRuleNoticesIt(t *testing.T) {
+func TestWhatNoticesAMutantIsCounted(t *testing.T) {
 	t.Parallel()
 	p := patch{name: "m", breaks: "A promise.", rules: []string{"a rule", "one more"}}
 	for rule, want := range map[string]outcomes{
 		"a rule":   {caught: 1},
 		"one more": {caught: 1},
-		"another":  {otherwise: 1},
+		"another":  {caught: 1, otherwise: 1},
 		"":         {missed: 1},
 	} {
 		var got outcomes
