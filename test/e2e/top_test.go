@@ -64,7 +64,7 @@ var _ = Describe("windlass top", func() {
 		}, "10s").Should(MatchRegexp(`▾CALLS/S(?s:.*)hello .*ms(?s:.*)another`))
 		By("looking at one function")
 		Eventually(t.After("\r"), "10s").Should(And(ContainSubstring("default/hello"), ContainSubstring("Last decisions"),
-			ContainSubstring("(FirstInstance): first call")))
+			MatchRegexp(`Last decisions(?s:.*)\((FirstInstance|ArrivalRate|Enough|NoDemand)\): \w`))) // the last ones, on a busy machine not the first
 		By("quitting")
 		Expect(t.Type("q")).To(Succeed())
 		Eventually(t.Ended(), "10s").Should(Receive(BeNil()))

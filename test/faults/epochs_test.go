@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 // deafened is an etcd whose watches hear nothing while it is deaf, as those that have seen later revisions.
 type deafened struct {
 	*clientv3.Client
-	deaf bool
+	deaf atomic.Bool
 }
 
 func (d *deafened) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
-	if d.deaf {
+	if d.deaf.Load() {
 		silent := make(chan clientv3.WatchResponse)
 		go func() { <-ctx.Done(); close(silent) }()
 		return silent
@@ -34,7 +35,8 @@ func TestMovesAreCountedUnlessTheWatchIsDeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	etcd := &deafened{Client: server.Client(), deaf: true}
+	etcd := &deafened{Client: server.Client()}
+	etcd.deaf.Store(true)
 	w := &epochWatch{etcd: etcd, last: make(map[sight]uint64)}
 	give := func(key string) {
 		if _, err := etcd.Put(t.Context(), lab.Prefix+key, "{}"); err != nil {
@@ -54,7 +56,7 @@ func TestMovesAreCountedUnlessTheWatchIsDeaf(t *testing.T) {
 	if moves, err := w.moves(hurried); err == nil || !strings.Contains(err.Error(), "does not see") {
 		t.Errorf("a watch that is deaf saw %d moves, %v", moves, err)
 	}
-	etcd.deaf = false
+	etcd.deaf.Store(false)
 	follow()
 	give("/slots/0007")
 	give("/schedulers/a")
