@@ -108,8 +108,7 @@ type outcomes struct{ caught, missed, otherwise int }
 
 // add counts a mutant and says what became of it: the rule is empty if no seed noticed it.
 func (o *outcomes) add(p patch, seeds uint64, rule string) string {
-	switch {
-	case rule == "":
+	if rule == "" {
 		o.missed++
 		return fmt.Sprintf("mutant_%s=missed: %s", p.name, p.breaks)
 	}
