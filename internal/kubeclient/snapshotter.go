@@ -87,8 +87,9 @@ func (o *Snapshotter) Close() error {
 	return errors.Join(errs...)
 }
 
-// Sample has the metrics of all pods that answer soon, and those with which others have answered late since
-// the last one. It fails if none answers before the deadline of ctx, or if ctx is cancelled. New pods are included within some seconds, and pods that are gone are left out.
+// Sample has the metrics of all pods that answer soon, and what slow ones have answered since the last sample. It fails
+// if none answers before the deadline of ctx, or if ctx is cancelled. New pods are included within some seconds, and
+// pods that are gone are left out.
 func (o *Snapshotter) Sample(ctx context.Context) (monitor.Sample, error) {
 	if err := o.list(ctx); err != nil {
 		return monitor.Sample{}, err

@@ -95,7 +95,7 @@ func TestACallWhoseClientHasLeftNeverRuns(t *testing.T) {
 	}
 }
 
-// awaitInFlight waits until so many calls of a function wait or run, or one has ended.
+// awaitInFlight waits until the gateway has that many calls of a function in flight. It fails if one ends before.
 func awaitInFlight(t *testing.T, function string, calls int, ended <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), settleWithin)
