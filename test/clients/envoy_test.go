@@ -64,7 +64,8 @@ func behindEnvoy(t *testing.T) {
 	if err := os.WriteFile(conf, []byte(envoyConf()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	background(t, "http://"+envoyHTTP2+path(peer)+"/see", exec.Command(program, "-c", conf, "--concurrency", "1", "--log-level", "warn"))
+	cmd := exec.Command(program, "-c", conf, "--concurrency", "1", "--log-level", "warn")
+	background(t, cmd, "http://"+envoyHTTP1+path(peer)+"/see", "http://"+envoyHTTP2+path(peer)+"/see") // it opens one port after the other
 }
 
 func TestEnvoyPassesOnWhatHTTPHas(t *testing.T) {

@@ -74,7 +74,7 @@ func behindNginx(t *testing.T) (url string) {
 		t.Fatal(err)
 	}
 	url = "http://" + nginxAddr + path(peer)
-	background(t, url+"/see", exec.Command("nginx", "-p", dir, "-c", conf))
+	background(t, exec.Command("nginx", "-p", dir, "-c", conf), url+"/see")
 	return url
 }
 

@@ -112,8 +112,8 @@ func output(t *testing.T, name string, arguments ...string) string {
 	return string(out)
 }
 
-// background starts a program that runs until the test ends, and returns when it answers.
-func background(t *testing.T, ready string, cmd *exec.Cmd) {
+// background starts a program that runs until the test ends, and returns when it answers at all urls.
+func background(t *testing.T, cmd *exec.Cmd, urls ...string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
@@ -131,8 +131,12 @@ func background(t *testing.T, ready string, cmd *exec.Cmd) {
 	ctx, cancel := context.WithTimeout(t.Context(), settleWithin)
 	defer cancel()
 	err = sleep.Until(ctx, 50*time.Millisecond, func() (bool, error) {
-		_, err := ask(ctx, ready)
-		return err == nil, nil
+		for _, url := range urls {
+			if _, err := ask(ctx, url); err != nil {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 	if err != nil {
 		said, _ := os.ReadFile(log.Name())
