@@ -11,13 +11,13 @@ var (
 	warmCall = Call{
 		Attempt: 1, Remaining: time.Minute, Method: "POST", RequestURI: "/path?query=1", Host: "example.com",
 		Header: []Field{
-			{"Accept", "*/*"}, {"Content-Type", "application/json"}, {"User-Agent", "bench/1.0"},
-			{"X-Forwarded-For", "192.0.2.1"}, {"Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+			{Name: "Accept", Value: "*/*"}, {Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: "bench/1.0"},
+			{Name: "X-Forwarded-For", Value: "192.0.2.1"}, {Name: "Traceparent", Value: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 		},
 		ContentLength: 100, Whole: true, Body: make([]byte, 100),
 	}
 	warmHead = Head{
-		Status: 200, Header: []Field{{"Content-Type", "application/json"}, {"Date", "Wed, 25 Nov 2026 19:24:00 GMT"}},
+		Status: 200, Header: []Field{{Name: "Content-Type", Value: "application/json"}, {Name: "Date", Value: "Wed, 25 Nov 2026 19:24:00 GMT"}},
 		ContentLength: 100, BegunAfter: time.Microsecond, Exec: time.Millisecond, Whole: true, Keeps: true, Body: make([]byte, 100),
 	}
 )

@@ -107,7 +107,7 @@ func TestAnInflowEndsOnce(t *testing.T) {
 			if !in.Buffered() {
 				t.Error("nothing is buffered")
 			}
-			in.End(c.end, []Field{{"a", "b"}})
+			in.End(c.end, []Field{{Name: "a", Value: "b"}})
 			in.End(errors.New("late"), nil)
 			if err := in.Push([]byte("x")); !errors.Is(err, c.push) {
 				t.Errorf("a part after the end: %v", err)
@@ -236,7 +236,7 @@ func speak(c *Conn, out *Outflow, call uint32, size int, random *rand.Rand) erro
 		}
 		at += len(part)
 	}
-	c.Commit((&End{Trailer: []Field{{"size", "all"}}}).Append(c.Begin(), call))
+	c.Commit((&End{Trailer: []Field{{Name: "size", Value: "all"}}}).Append(c.Begin(), call))
 	return nil
 }
 

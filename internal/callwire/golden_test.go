@@ -67,7 +67,7 @@ var goldens = map[string]golden{
 	"call": ofOneCall(KindCall, 2, Call{
 		Invocation: invocation.ID(sixteen(0x50)), Attempt: 3, Remaining: time.Minute,
 		Method: "POST", RequestURI: "/path?query=1", Host: "example.com",
-		Header: []Field{{"Accept", "*/*"}, {"X-Empty", ""}}, ContentLength: 4, Trailer: []string{"X-Sum"}, Upgrade: "websocket",
+		Header: []Field{{Name: "Accept", Value: "*/*"}, {Name: "X-Empty", Value: ""}}, ContentLength: 4, Trailer: []string{"X-Sum"}, Upgrade: "websocket",
 		ExpectContinue: true, Whole: true, Body: []byte("body"), CoreWait: 70 * time.Millisecond,
 	}, ParseCall),
 	"refused": {
@@ -75,7 +75,7 @@ var goldens = map[string]golden{
 		func(b []byte) []byte { return AppendRefused(b, 3, RefusedBadToken) }, parsing(ParseRefused),
 	},
 	"head": ofOneCall(KindHead, 2, Head{
-		Status: 200, Upgrade: "websocket", Header: []Field{{"Content-Type", "text/plain"}}, ContentLength: 6, Trailer: []string{"X-Sum"},
+		Status: 200, Upgrade: "websocket", Header: []Field{{Name: "Content-Type", Value: "text/plain"}}, ContentLength: 6, Trailer: []string{"X-Sum"},
 		FunctionError: "Unhandled", BegunAfter: time.Microsecond, Exec: time.Millisecond,
 		Cold: true, CoreWait: 2 * time.Millisecond, Whole: true, Keeps: true, Body: []byte("answer"),
 	}, ParseHead),
@@ -84,7 +84,7 @@ var goldens = map[string]golden{
 		func(b []byte) []byte { return AppendBody(b, 5, []byte("part")) }, parsePayload,
 	},
 	"end": ofOneCall(KindEnd, 5, End{
-		Trailer: []Field{{"X-Sum", "1"}}, Cut: true, Failure: FailureTimedOut, Detail: "late", Exec: time.Second, Keeps: true,
+		Trailer: []Field{{Name: "X-Sum", Value: "1"}}, Cut: true, Failure: FailureTimedOut, Detail: "late", Exec: time.Second, Keeps: true,
 	}, ParseEnd),
 	"release":   ofOneCall(KindRelease, 6, Release{Reason: "leaving", Keeps: true, NoCredit: true}, ParseRelease),
 	"cancel":    bare(KindCancel, 7),

@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Field is a header or a trailer.
-type Field struct{ Name, Value string }
+type Field = invocation.Field
 
 // ALPN is the protocol that agents and gateways agree on in the handshake of TLS, so that no
 // connection is taken for one that carries something else. Releases that differ only in frames
@@ -191,15 +192,16 @@ func (r *reader) fields() []Field {
 		r.broken, r.rest = true, nil
 		return nil
 	}
-	text := make([]byte, 0, size)
-	for scan = *r; len(text) < size; {
-		text = append(text, scan.bytes()...)
+	var text strings.Builder
+	text.Grow(size)
+	for scan = *r; text.Len() < size; {
+		text.Write(scan.bytes())
 	}
-	all, fields := string(text), make([]Field, n)
+	all, fields := text.String(), make([]Field, n)
 	for i := range fields {
 		name := len(r.bytes())
 		value := len(r.bytes())
-		fields[i] = Field{all[:name], all[name : name+value]}
+		fields[i] = Field{Name: all[:name], Value: all[name : name+value]}
 		all = all[name+value:]
 	}
 	return fields

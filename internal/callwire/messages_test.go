@@ -78,7 +78,7 @@ var codecs = []codec{
 
 func drawFields(t *rapid.T, what string) []Field {
 	fields := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Field {
-		return Field{rapid.String().Draw(t, "name"), rapid.String().Draw(t, "value")}
+		return Field{Name: rapid.String().Draw(t, "name"), Value: rapid.String().Draw(t, "value")}
 	}), 0, 8).Draw(t, what)
 	if len(fields) == 0 {
 		return nil
@@ -232,7 +232,7 @@ func (c codec) example(n int) any {
 }
 
 func TestMessagesThatAreCutOffAreErrors(t *testing.T) {
-	head := Head{Status: 200, Header: []Field{{"a", "b"}, {"c", "d"}}, Trailer: []string{"x"}, Body: []byte("body"), Whole: true}
+	head := Head{Status: 200, Header: []Field{{Name: "a", Value: "b"}, {Name: "c", Value: "d"}}, Trailer: []string{"x"}, Body: []byte("body"), Whole: true}
 	whole := one(t, head.Append(nil, 2))
 	errs := 0
 	for n := range whole.Payload {

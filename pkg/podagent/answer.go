@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -45,7 +46,7 @@ func (w *answer) WriteHead(h adapter.Head) error {
 	w.head = callwire.Head{
 		Status:        h.Status,
 		Upgrade:       h.Upgrade,
-		Header:        appendHeader(make([]callwire.Field, 0, len(h.Header)), h.Header),
+		Header:        h.Header,
 		ContentLength: h.ContentLength,
 		Trailer:       h.Trailer,
 		FunctionError: h.FunctionError,
@@ -56,7 +57,6 @@ func (w *answer) WriteHead(h adapter.Head) error {
 		w.sendHead()
 	case w.isHead || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified ||
 		h.ContentLength >= 0 && h.ContentLength <= callwire.WholeBody:
-		w.head.Trailer = append([]string(nil), h.Trailer...)
 		w.held = true
 	default:
 		w.sendHead()
@@ -109,10 +109,10 @@ func (w *answer) sendBody(p []byte) {
 }
 
 // WriteTrailer implements adapter.ResultWriter.
-func (w *answer) WriteTrailer(h http.Header) error {
-	if len(h) > 0 {
+func (w *answer) WriteTrailer(trailer invocation.Fields) error {
+	if len(trailer) > 0 {
 		w.letGo()
-		w.trailer = appendHeader(nil, h)
+		w.trailer = trailer
 	}
 	return nil
 }

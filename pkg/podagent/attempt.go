@@ -1,6 +1,7 @@
 package podagent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,11 @@ type attempt struct {
 	// claimedAt is when the claim was sent; zero without one.
 	claimedAt time.Time
 
-	// call is nil until the call has come. work runs it, cancel ends it early, and whenOver
-	// calls a function when it is over, with the reason.
-	call     *adapter.Call
+	// call is set once the call has come, and whole is its body if that came with it. work runs it,
+	// and is nil until then, cancel ends it early, and whenOver calls a function when it is over, with
+	// the reason.
+	call     adapter.Call
+	whole    bytes.Reader
 	work     func()
 	cancel   context.CancelCauseFunc
 	whenOver func(func(why error)) (stop func() bool)
@@ -61,7 +64,7 @@ type attempt struct {
 }
 
 // granted reports whether the call has come.
-func (at *attempt) granted() bool { return at.call != nil }
+func (at *attempt) granted() bool { return at.work != nil }
 
 // receive takes the call, whose frame is valid only now.
 func (at *attempt) receive(message *callwire.Call, since time.Time) {
@@ -71,6 +74,8 @@ func (at *attempt) receive(message *callwire.Call, since time.Time) {
 	at.since, at.waitedBefore = since, message.CoreWait
 	at.call = newCall(message, time.Now().Add(message.Remaining))
 	if message.Whole {
+		at.whole.Reset(bytes.Clone(message.Body))
+		at.call.Body, at.call.ContentLength = &at.whole, int64(len(message.Body))
 		return
 	}
 	body := callwire.NewInflow(at.conn.frames, at.wire)
@@ -95,7 +100,7 @@ func (at *attempt) run(ctx context.Context) {
 	at.answer.begin(at, at.cold)
 	err := errRunsLate // an adapter would blame the function
 	if at.answer.begun.Before(at.call.Deadline) {
-		err = a.lossCause(ctx, a.deps.Adapter.Invoke(ctx, at.call, &at.answer))
+		err = a.lossCause(ctx, a.deps.Adapter.Invoke(ctx, &at.call, &at.answer))
 	}
 	ended := core.CallEnded{Attempt: at.number, Outcome: outcome(err), Exec: at.answer.end(err)}
 	if err != nil {

@@ -229,7 +229,7 @@ func TestRequestReachesTheFunctionAsItCame(t *testing.T) {
 		call := <-w.adapter.calls
 		body, err := io.ReadAll(call.Body)
 		got := fmt.Sprint(call.ID[:2], call.Attempt, call.Method, call.RequestURI, call.Host, call.Header, call.ContentLength, string(body), err, time.Until(call.Deadline))
-		if want := fmt.Sprint("61", 2, "PUT", "/x?y=%20", "h", map[string][]string{"X-A": {"1", "2"}, "X-B": {"3"}}, 4, "body", nil, time.Second); got != want {
+		if want := fmt.Sprint("61", 2, "PUT", "/x?y=%20", "h", []callwire.Field{{Name: "X-A", Value: "1"}, {Name: "x-b", Value: "3"}, {Name: "X-A", Value: "2"}}, 4, "body", nil, time.Second); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		call.hello()

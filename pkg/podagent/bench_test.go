@@ -5,17 +5,17 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"testing"
 	"time"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
 // instantly is a function that answers at once.
-type instantly struct{ header http.Header }
+type instantly struct{ header invocation.Fields }
 
 func (instantly) WaitReady(context.Context) error { return nil }
 
@@ -39,7 +39,7 @@ func BenchmarkCallByLoan(b *testing.B) {
 	c := config()
 	c.Concurrency, c.BackoffAfter = 1, time.Hour
 	agent := New(c, Deps{
-		Adapter: instantly{http.Header{"Content-Type": {"text/plain"}, "Date": {"now"}}}, Log: slog.New(slog.DiscardHandler),
+		Adapter: instantly{invocation.Fields{{Name: "Content-Type", Value: "text/plain"}, {Name: "Date", Value: "now"}}}, Log: slog.New(slog.DiscardHandler),
 	})
 	agent.dialScheduler = func(string) (conn, error) { return newMemoryConn(scheduler), nil }
 	agent.dialGateway = func(ctx context.Context, _ string) (net.Conn, error) {

@@ -1,7 +1,6 @@
 package podagent
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -17,7 +17,7 @@ import (
 var errBodyCut = errors.New("podagent: the request was broken off")
 
 // traceOf is the id of the trace that a call is in; empty if it is in none.
-func traceOf(h http.Header) string {
+func traceOf(h invocation.Fields) string {
 	parts := strings.Split(h.Get("Traceparent"), "-")
 	if len(parts) < 4 {
 		return ""
@@ -49,16 +49,15 @@ func errorText(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "?")
 }
 
-// newCall makes the call from its message. It shares no memory with the frame. The body is only
-// set if it came whole.
-func newCall(m *callwire.Call, deadline time.Time) *adapter.Call {
-	call := &adapter.Call{
+// newCall makes the call from its message, but for the body. It shares no memory with the frame.
+func newCall(m *callwire.Call, deadline time.Time) adapter.Call {
+	call := adapter.Call{
 		ID:             m.Invocation.String(),
 		Attempt:        m.Attempt,
 		Method:         m.Method,
 		RequestURI:     m.RequestURI,
 		Host:           m.Host,
-		Header:         headerOf(m.Header),
+		Header:         m.Header,
 		ContentLength:  m.ContentLength,
 		ExpectContinue: m.ExpectContinue,
 		Upgrade:        m.Upgrade,
@@ -70,36 +69,7 @@ func newCall(m *callwire.Call, deadline time.Time) *adapter.Call {
 			call.Trailer[http.CanonicalHeaderKey(name)] = nil
 		}
 	}
-	if m.Whole {
-		call.Body = bytes.NewReader(bytes.Clone(m.Body))
-		call.ContentLength = int64(len(m.Body))
-	}
 	return call
-}
-
-// headerOf is the map of some fields. The values share one piece of memory.
-func headerOf(fields []callwire.Field) http.Header {
-	h, values := make(http.Header, len(fields)), make([]string, len(fields))
-	for i, f := range fields {
-		name := http.CanonicalHeaderKey(f.Name)
-		if before := h[name]; before != nil {
-			h[name] = append(before, f.Value)
-			continue
-		}
-		values[i] = f.Value
-		h[name] = values[i : i+1 : i+1]
-	}
-	return h
-}
-
-// appendHeader appends the fields of h.
-func appendHeader(fields []callwire.Field, h http.Header) []callwire.Field {
-	for name, values := range h {
-		for _, value := range values {
-			fields = append(fields, callwire.Field{Name: name, Value: value})
-		}
-	}
-	return fields
 }
 
 // requestBody is a body that comes in parts.
@@ -112,7 +82,7 @@ type requestBody struct {
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.in.Read(p)
 	if errors.Is(err, io.EOF) && b.trailer != nil {
-		for name, values := range headerOf(b.in.Trailer()) {
+		for name, values := range adapter.HeaderOf(b.in.Trailer()) {
 			if _, announced := b.trailer[name]; announced {
 				b.trailer[name] = values
 			}

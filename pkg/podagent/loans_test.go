@@ -4,13 +4,13 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -236,7 +236,7 @@ func TestTrailersPassInBothDirections(t *testing.T) {
 		}
 		_ = call.w.WriteHead(adapter.Head{Status: 200, ContentLength: 2, Trailer: []string{"X-Status"}})
 		_, _ = io.WriteString(call.w, "ok")
-		call.end <- call.w.WriteTrailer(http.Header{"X-Status": {"0"}})
+		call.end <- call.w.WriteTrailer(invocation.Fields{{Name: "X-Status", Value: "0"}})
 		c.hear("head 200 cold promises 2 trailer X-Status", `body "ok"`, "end X-Status=0")
 		c.hearEnd()
 		p.retire("test")

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"net/http"
 
 	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/rawtcp"
@@ -70,7 +69,7 @@ func (a *framesAgent) onFrame(f callwire.Frame) error {
 		return fmt.Errorf("%w: the body is not whole", callwire.ErrFrame)
 	}
 	call := adapter.Call{
-		ID: m.Invocation.String(), Attempt: m.Attempt, Method: m.Method, RequestURI: m.RequestURI, Host: m.Host, Header: headerOf(m.Header),
+		ID: m.Invocation.String(), Attempt: m.Attempt, Method: m.Method, RequestURI: m.RequestURI, Host: m.Host, Header: m.Header,
 	}
 	err = a.accept(newJob(call, int64(f.Call), m.Remaining, append([]byte(nil), m.Body...), a.answerCall))
 	if err != nil {
@@ -79,20 +78,6 @@ func (a *framesAgent) onFrame(f callwire.Frame) error {
 		a.conn.FlushLater()
 	}
 	return nil
-}
-
-func headerOf(fields []callwire.Field) http.Header {
-	h, values := make(http.Header, len(fields)), make([]string, len(fields))
-	for i, f := range fields {
-		name := http.CanonicalHeaderKey(f.Name)
-		if before := h[name]; before != nil {
-			h[name] = append(before, f.Value)
-			continue
-		}
-		values[i] = f.Value
-		h[name] = values[i : i+1 : i+1]
-	}
-	return h
 }
 
 // answerCall sends the last frame of a call.
@@ -104,13 +89,8 @@ func (a *framesAgent) answerCall(j *job, err error) {
 		return
 	}
 	head := callwire.Head{
-		Status: j.answer.head.Status, Header: make([]callwire.Field, 0, len(j.answer.head.Header)), ContentLength: j.answer.head.ContentLength,
+		Status: j.answer.head.Status, Header: j.answer.head.Header, ContentLength: j.answer.head.ContentLength,
 		BegunAfter: j.answer.begun.Sub(j.answer.came), Exec: j.answer.exec, Whole: true, Keeps: j.answer.keeps, Body: j.answer.body,
-	}
-	for name, values := range j.answer.head.Header {
-		for _, value := range values {
-			head.Header = append(head.Header, callwire.Field{Name: name, Value: value})
-		}
 	}
 	a.conn.Commit(head.Append(a.conn.Begin(), number))
 }

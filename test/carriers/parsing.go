@@ -64,7 +64,7 @@ func (a *parsingAgent) onRequest(r *http.Request) error {
 	delete(r.Header, carrierHeader)
 	delete(r.Header, "Content-Length")
 	call := adapter.Call{
-		ID: r.Header.Get(invocation.HeaderInvocationID), Attempt: int(own[1]), Method: r.Method, RequestURI: r.RequestURI, Host: r.Host, Header: r.Header,
+		ID: r.Header.Get(invocation.HeaderInvocationID), Attempt: int(own[1]), Method: r.Method, RequestURI: r.RequestURI, Host: r.Host, Header: adapter.FieldsOf(r.Header),
 	}
 	err = a.accept(newJob(call, own[0], time.Duration(own[2]), body, a.answerCall))
 	if errors.Is(err, errTakenBack) {
@@ -90,10 +90,8 @@ func (a *parsingAgent) answerCall(j *job, err error) {
 	} else {
 		b = append(strconv.AppendInt(append(b, "Content-Length: "...), int64(len(j.answer.body)), 10), '\r', '\n')
 	}
-	for name, values := range head.Header {
-		for _, value := range values {
-			b = appendLine(b, name, value)
-		}
+	for _, f := range head.Header {
+		b = appendLine(b, f.Name, f.Value)
 	}
 	a.out = append(append(b, '\r', '\n'), j.answer.body...)
 	// A gateway that has gone shows when the next request is read.

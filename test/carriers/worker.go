@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/httpadapter"
 )
@@ -95,4 +96,4 @@ func (h *held) Write(p []byte) (int, error) {
 }
 
 // WriteTrailer implements adapter.ResultWriter.
-func (h *held) WriteTrailer(http.Header) error { return nil }
+func (h *held) WriteTrailer(invocation.Fields) error { return nil }

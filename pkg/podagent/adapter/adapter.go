@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // Errors of Invoke. An adapter wraps exactly one of them, so that the agent
@@ -53,7 +55,7 @@ type Call struct {
 	RequestURI string
 	Host       string
 	// Header holds end-to-end headers only.
-	Header http.Header
+	Header invocation.Fields
 	// ContentLength of Body in bytes; -1 if unknown.
 	ContentLength int64
 	// Body is never nil. Its Read returns when the context of Invoke ends. Invoke may
@@ -84,7 +86,7 @@ type Head struct {
 	// after it is what the function sends in the new protocol.
 	Status int
 	// Header holds end-to-end headers only.
-	Header http.Header
+	Header invocation.Fields
 	// ContentLength in bytes; -1 if unknown. With the answer to a HEAD it is
 	// what the answer to a GET would have. Header has no Content-Length.
 	ContentLength int64
@@ -98,12 +100,12 @@ type Head struct {
 }
 
 // ResultWriter takes an answer as it comes: any number of interim heads, one head, then the
-// body in any number of writes, then at most one set of trailers. Its methods must not keep
-// their arguments.
+// body in any number of writes, then at most one set of trailers. Write must not keep its argument;
+// a head and trailers stay as they are.
 type ResultWriter interface {
 	WriteHead(Head) error
 	io.Writer
-	WriteTrailer(http.Header) error
+	WriteTrailer(invocation.Fields) error
 }
 
 // Adapter speaks one function's protocol.

@@ -5,19 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
+	"net/http/httputil"
 	"slices"
-	"strings"
 	"syscall"
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// maxHeadBytes bounds the head of an answer, interim answers included.
-const maxHeadBytes = 1 << 20
+// maxHeadBytes bounds the head of an answer, interim answers included, and maxTrailerBytes its
+// trailers, which a gateway has no more room for.
+const (
+	maxHeadBytes    = 1 << 20
+	maxTrailerBytes = 64 << 10
+)
 
 // exchange is one request on its connection, and the answer.
 type exchange struct {
@@ -31,85 +35,115 @@ type exchange struct {
 // readAnswer passes the answer on to w. Whether the connection can have another call is the
 // first result.
 func (x *exchange) readAnswer(ctx context.Context) (reusable bool, err error) {
-	resp, err := x.readHead(ctx)
+	h, err := x.readHead(ctx)
 	switch {
 	case err != nil:
 		return false, err
-	case resp.StatusCode == http.StatusSwitchingProtocols:
-		return false, x.switchProtocols(ctx, resp)
-	case resp.StatusCode < 200 || resp.StatusCode > 599:
-		return false, fmt.Errorf("%w: status %d, want 200 to 599", adapter.ErrBadAnswer, resp.StatusCode)
+	case h.Status == http.StatusSwitchingProtocols:
+		return false, x.switchProtocols(ctx, h)
+	case h.Status < 200 || h.Status > 599:
+		return false, fmt.Errorf("%w: status %d, want 200 to 599", adapter.ErrBadAnswer, h.Status)
 	}
-	if err := x.w.WriteHead(head(resp)); err != nil {
+	if err := x.w.WriteHead(h.Head); err != nil {
 		return false, err
 	}
-	if err := x.relay(ctx, resp.Body); err != nil {
-		return false, err
-	}
-	if err := writeTrailer(x.w, resp.Trailer); err != nil {
+	if err := x.relayBody(ctx, h); err != nil {
 		return false, err
 	}
 	// Bytes behind the answer are none that anybody asked for.
-	return !resp.Close && x.conn.in.Buffered() == 0 && x.up.finished(), nil
+	return !h.closes && x.conn.in.Buffered() == 0 && x.up.finished(), nil
 }
 
 // readHead reads the head of the answer, and passes on the interim ones before it. Some servers
 // say 100 to every client with a body, which only one that waits for it understands.
-func (x *exchange) readHead(ctx context.Context) (*http.Response, error) {
+func (x *exchange) readHead(ctx context.Context) (answerHead, error) {
 	x.conn.limitHead()
-	x.conn.asked.Method = x.call.Method
 	for {
-		resp, err := http.ReadResponse(x.conn.in, &x.conn.asked)
-		if err == nil && resp.ProtoMajor != 1 {
-			err = fmt.Errorf("its version is %q", resp.Proto)
-		}
-		if err != nil {
-			return nil, x.explain(ctx, err)
-		}
-		switch status := resp.StatusCode; {
-		case status < 100 || status >= 200 || status == http.StatusSwitchingProtocols:
+		h, err := x.conn.readHead(x.call.Method)
+		switch {
+		case err != nil:
+			return h, x.explain(ctx, err)
+		case h.Status < 100 || h.Status >= 200 || h.Status == http.StatusSwitchingProtocols:
 			x.conn.allowBody()
-			return resp, nil
-		case status == http.StatusContinue && !x.expects:
+			return h, nil
+		case h.Status == http.StatusContinue && !x.expects:
 		default:
-			if err := x.w.WriteHead(head(resp)); err != nil {
-				return nil, err
+			if err := x.w.WriteHead(h.Head); err != nil {
+				return h, err
 			}
 		}
 	}
 }
 
-// head is the head of resp for the gateway. The length is a field of its own.
-func head(resp *http.Response) adapter.Head {
-	keepEndToEnd(resp.Header)
-	delete(resp.Header, "Content-Length")
-	h := adapter.Head{Status: resp.StatusCode, Header: resp.Header, ContentLength: resp.ContentLength}
-	if len(resp.Trailer) > 0 {
-		h.Trailer = slices.Sorted(maps.Keys(resp.Trailer))
+// readHead reads one head. What does not begin as one fails with its first line.
+func (c *conn) readHead(method string) (answerHead, error) {
+	c.block = c.block[:0]
+	line, err := c.readLine()
+	if err != nil {
+		return answerHead{}, err
 	}
-	return h
+	minor, status, err := parseStatus(line)
+	if err != nil {
+		return answerHead{}, err
+	}
+	fields, err := c.readFields()
+	if err != nil {
+		return answerHead{}, err
+	}
+	return parseHead(minor, status, fields, method)
 }
 
-// writeTrailer passes on the trailers that came, but for those that may be none.
-func writeTrailer(w adapter.ResultWriter, trailer http.Header) error {
-	maps.DeleteFunc(trailer, func(name string, values []string) bool {
-		return len(values) == 0 || !httpguts.ValidTrailerHeader(name) || slices.Contains(hopByHop, name)
-	})
-	if len(trailer) == 0 {
+// relayBody passes on the body, and the trailers behind it.
+func (x *exchange) relayBody(ctx context.Context, h answerHead) error {
+	in := x.conn.in
+	switch {
+	case h.chunked:
+		if err := x.relay(ctx, httputil.NewChunkedReader(in)); err != nil {
+			return err
+		}
+		return x.relayTrailers(ctx)
+	case h.length < 0:
+		return x.relay(ctx, in)
+	case h.length == 0:
 		return nil
 	}
-	return w.WriteTrailer(trailer)
+	body := io.LimitedReader{R: in, N: h.length}
+	if err := x.relay(ctx, &body); err != nil || body.N == 0 {
+		return err
+	}
+	return x.explain(ctx, io.ErrUnexpectedEOF)
+}
+
+// relayTrailers passes on the trailers that came, but for those that may be none.
+func (x *exchange) relayTrailers(ctx context.Context) error {
+	x.conn.limitTrailers()
+	text, err := x.conn.readFields()
+	if err != nil {
+		return x.explain(ctx, err)
+	}
+	trailers, err := parseFields(text, nil)
+	if err != nil {
+		return x.explain(ctx, err)
+	}
+	return writeTrailers(x.w, trailers)
+}
+
+func writeTrailers(w adapter.ResultWriter, trailers invocation.Fields) error {
+	trailers = slices.DeleteFunc(trailers, func(f invocation.Field) bool { return !mayBeTrailer(f.Name) })
+	if len(trailers) == 0 {
+		return nil
+	}
+	return w.WriteTrailer(trailers)
 }
 
 // switchProtocols passes on what either side sends in another protocol than HTTP, until the
 // function ends its side. When the client ends its own, the function can say more.
-func (x *exchange) switchProtocols(ctx context.Context, resp *http.Response) error {
-	to := resp.Header.Get("Upgrade")
-	if x.upgrade == "" || !httpguts.HeaderValuesContainsToken([]string{x.upgrade}, to) {
-		return fmt.Errorf("%w: it switches to the protocol %q, the call asked for %q", adapter.ErrBadAnswer, to, x.upgrade)
+func (x *exchange) switchProtocols(ctx context.Context, h answerHead) error {
+	if x.upgrade == "" || !httpguts.HeaderValuesContainsToken([]string{x.upgrade}, h.upgrade) {
+		return fmt.Errorf("%w: it switches to the protocol %q, the call asked for %q", adapter.ErrBadAnswer, h.upgrade, x.upgrade)
 	}
-	switched := head(resp)
-	switched.Upgrade, switched.ContentLength = to, -1
+	switched := h.Head
+	switched.Upgrade, switched.ContentLength = h.upgrade, -1
 	if err := x.w.WriteHead(switched); err != nil {
 		return err
 	}
@@ -169,9 +203,9 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return lostError(cause)
 	}
 	if errors.Is(err, errHeadTooLarge) {
-		return fmt.Errorf("%w: its head has more than %d bytes", adapter.ErrBadAnswer, maxHeadBytes)
+		return fmt.Errorf("%w: its head has more than %d bytes, or its trailers more than %d", adapter.ErrBadAnswer, maxHeadBytes, maxTrailerBytes)
 	}
-	return fmt.Errorf("%w: it is no HTTP/1.1: %s", adapter.ErrBadAnswer, strings.TrimPrefix(err.Error(), "net/http: "))
+	return fmt.Errorf("%w: it is no HTTP/1.1: %w", adapter.ErrBadAnswer, err)
 }
 
 // lost is how a connection to the function ended before its answer did.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -74,7 +75,7 @@ func TestInterimAnswersArePassedOn(t *testing.T) {
 		t.Fatalf("interim answers %+v", w.interim)
 	}
 	for _, h := range w.interim[1:] {
-		if diff := cmp.Diff(adapter.Head{Status: 103, Header: http.Header{"Link": {"</a>"}}}, h); diff != "" {
+		if diff := cmp.Diff(adapter.Head{Status: 103, Header: invocation.Fields{{Name: "Link", Value: "</a>"}}}, h); diff != "" {
 			t.Errorf("head (-want +got):\n%s", diff)
 		}
 	}
@@ -116,8 +117,8 @@ func TestHeadComesBeforeTheBodyAndEachPartAtOnce(t *testing.T) {
 func TestAnswerHeadersAreEndToEnd(t *testing.T) {
 	w := must(t, script(t, answering("HTTP/1.1 404 Not Found\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n"+
 		"Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x00\x00")), get("/"))
-	want := adapter.Head{Status: 404, ContentLength: 4, Header: http.Header{
-		"Set-Cookie": {"a=1", "b=2"}, "Content-Encoding": {"gzip"},
+	want := adapter.Head{Status: 404, ContentLength: 4, Header: invocation.Fields{
+		{Name: "Set-Cookie", Value: "a=1"}, {Name: "Set-Cookie", Value: "b=2"}, {Name: "Content-Encoding", Value: "gzip"},
 	}}
 	if diff := cmp.Diff(want, w.head); diff != "" {
 		t.Errorf("head (-want +got):\n%s", diff)
@@ -185,7 +186,7 @@ func TestBytesBehindAnAnswerNeverReachTheNextCall(t *testing.T) {
 func TestA15WhatAFunctionDidWrongIsSaidInPlainWords(t *testing.T) {
 	for want, treat := range map[string]func(net.Conn){
 		"the function broke off the call: it closed the connection before its answer was complete": func(c net.Conn) { readHead(c) },
-		`the function's answer is not valid: it is no HTTP/1.1: malformed HTTP status code "http"`: answering("no http\r\n\r\n"),
+		`the function's answer is not valid: it is no HTTP/1.1: it begins with "no http"`:          answering("no http\r\n\r\n"),
 	} {
 		a := script(t, treat)
 		if err := a.Invoke(t.Context(), get("/"), &recorder{}); err == nil || err.Error() != want {

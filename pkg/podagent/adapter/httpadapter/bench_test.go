@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -104,7 +105,7 @@ func BenchmarkCall(b *testing.B) {
 			invoke := func() {
 				call := post(bytes.NewReader(body), int64(len(body)))
 				call.RequestURI = uri
-				call.Header = http.Header{"Accept": {"*/*"}, "User-Agent": {"bench"}, "X-Forwarded-For": {"192.0.2.1"}}
+				call.Header = invocation.Fields{{Name: "Accept", Value: "*/*"}, {Name: "User-Agent", Value: "bench"}, {Name: "X-Forwarded-For", Value: "192.0.2.1"}}
 				if err := a.Invoke(ctx, call, discard{}); err != nil {
 					b.Error(err)
 				}

@@ -2,11 +2,11 @@ package httpadapter
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"math"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/rawtcp"
@@ -27,12 +27,12 @@ type conn struct {
 	// idleSince is when the last call left it.
 	idleSince time.Time
 
-	// asked says how the answer must be read; nothing else of it is set.
-	asked http.Request
 	// heard says that the function has sent something that may be HTTP/1.1.
 	heard bool
 	// headLeft is how many more bytes may be read.
 	headLeft int64
+	// block is memory for the lines of a head.
+	block []byte
 	// broken is how reading from the function ended; nil if it has not.
 	broken error
 	// refused says that the function did not take the whole head of a request.
@@ -68,9 +68,43 @@ func (c *conn) closeWrite() {
 	}
 }
 
-// limitHead bounds what is read for the heads of the next answer, until allowBody is called.
-func (c *conn) limitHead() { c.headLeft = maxHeadBytes }
-func (c *conn) allowBody() { c.headLeft = math.MaxInt64 }
+// readLine reads a line into block, and returns it without its end. It is valid until the next one.
+func (c *conn) readLine() ([]byte, error) {
+	for from := len(c.block); ; {
+		part, err := c.in.ReadSlice('\n')
+		c.block = append(c.block, part...)
+		if err == nil {
+			return bytes.TrimSuffix(c.block[from:len(c.block)-1], []byte("\r")), nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+}
+
+// readFields reads the lines of fields, up to the empty one that ends them.
+func (c *conn) readFields() (string, error) {
+	for c.block = c.block[:0]; ; {
+		line, err := c.readLine()
+		if err != nil {
+			return "", err
+		}
+		if len(line) == 0 {
+			break
+		}
+	}
+	text := string(c.block)
+	if cap(c.block) > maxKept {
+		c.block = nil
+	}
+	return text, nil
+}
+
+// limitHead bounds what is read for the heads of the next answer until allowBody is called, and
+// limitTrailers for the trailers.
+func (c *conn) limitHead()     { c.headLeft = maxHeadBytes }
+func (c *conn) limitTrailers() { c.headLeft = maxTrailerBytes }
+func (c *conn) allowBody()     { c.headLeft = math.MaxInt64 }
 
 // connReader is what a connection's buffer reads from.
 type connReader conn

@@ -15,9 +15,10 @@
 // The Transport of net/http does not ensure the first: when a kept-alive connection ends, it
 // repeats requests that it considers repeatable. It also has two goroutines for each connection,
 // and so wakes up three times for a call. Here the goroutine of the call itself writes the request
-// (invoke.go) and reads the answer (answer.go), by net/http's parser. Nothing else runs, unless the
-// body is large or comes in parts: then a second goroutine writes it (upload.go), because the
-// function may answer before it has read all.
+// (invoke.go) and reads the answer (answer.go). Headers stay lists, as they are in messages, where
+// net/http makes maps of them (head.go). Nothing else runs, unless the body is large or comes in
+// parts: then a second goroutine writes it (upload.go), because the function may answer before it
+// has read all.
 //
 // Each running call has a connection, which is kept for a second after it (idle.go). Nobody reads
 // from an idle connection. The next call looks whether the function has closed it or said something

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -29,7 +31,7 @@ func front(t *testing.T, a *Adapter) *httptest.Server {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		call := &adapter.Call{
-			ID: strings.Repeat("0", 32), Attempt: 1, Method: r.Method, RequestURI: r.RequestURI, Host: r.Host, Header: r.Header,
+			ID: strings.Repeat("0", 32), Attempt: 1, Method: r.Method, RequestURI: r.RequestURI, Host: r.Host, Header: adapter.FieldsOf(r.Header),
 			ContentLength: r.ContentLength, Trailer: r.Trailer, Upgrade: r.Header.Get("Upgrade"),
 			ExpectContinue: r.Header.Get("Expect") != "", Deadline: time.Now().Add(time.Hour),
 		}
@@ -65,9 +67,7 @@ func (f *frontWriter) WriteHead(h adapter.Head) error {
 	if h.Status == http.StatusContinue {
 		return nil // the server says it when Body is read
 	}
-	for name, values := range h.Header {
-		f.w.Header()[name] = slices.Clone(values)
-	}
+	maps.Copy(f.w.Header(), adapter.HeaderOf(h.Header))
 	if h.ContentLength >= 0 && h.Status >= 200 {
 		f.w.Header().Set("Content-Length", fmt.Sprint(h.ContentLength))
 	}
@@ -102,9 +102,9 @@ func (f *frontWriter) Write(p []byte) (int, error) {
 	return n, f.rc.Flush()
 }
 
-func (f *frontWriter) WriteTrailer(h http.Header) error {
-	for name, values := range h {
-		f.w.Header()[http.TrailerPrefix+name] = slices.Clone(values)
+func (f *frontWriter) WriteTrailer(trailer invocation.Fields) error {
+	for _, t := range trailer {
+		f.w.Header().Add(http.TrailerPrefix+t.Name, t.Value)
 	}
 	return nil
 }

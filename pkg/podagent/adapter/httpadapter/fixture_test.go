@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -72,7 +73,7 @@ func readHead(c io.Reader) bool {
 func get(uri string) *adapter.Call {
 	return &adapter.Call{
 		ID: strings.Repeat("0", 32), Attempt: 1, Method: http.MethodGet, RequestURI: uri, Host: "hello.example",
-		Header: http.Header{}, Body: strings.NewReader(""), Deadline: time.Now().Add(time.Hour),
+		Body: strings.NewReader(""), Deadline: time.Now().Add(time.Hour),
 	}
 }
 
@@ -120,9 +121,14 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (r *recorder) WriteTrailer(h http.Header) error {
-	r.trailer = h.Clone()
+func (r *recorder) WriteTrailer(trailer invocation.Fields) error {
+	r.trailer = adapter.HeaderOf(trailer)
 	return nil
+}
+
+// add adds a header to a call.
+func add(call *adapter.Call, name, value string) {
+	call.Header = append(call.Header, invocation.Field{Name: name, Value: value})
 }
 
 // must is the answer to a call that has to go well.

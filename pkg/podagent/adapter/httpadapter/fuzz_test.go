@@ -39,7 +39,7 @@ func FuzzAnswer(f *testing.F) {
 			call.Method = http.MethodHead
 		}
 		w, err := answered(t, call, answer)
-		final := w.head.Status == 101 && call.Upgrade != "" && w.head.Upgrade == "tea" || w.head.Status >= 200 && w.head.Status <= 599
+		final := w.head.Status == 101 && call.Upgrade != "" && strings.EqualFold(w.head.Upgrade, "tea") || w.head.Status >= 200 && w.head.Status <= 599
 		for _, h := range w.interim {
 			if h.Status <= 101 || h.Status > 199 {
 				t.Errorf("%q has the interim answer %+v", answer, h)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func (h *http2Client) invoke(ctx context.Context, call *adapter.Call, w adapter.
 	if resp.StatusCode > 599 {
 		return fmt.Errorf("%w: status %d, want 200 to 599", adapter.ErrBadAnswer, resp.StatusCode)
 	}
-	if err := w.WriteHead(head(resp)); err != nil {
+	if err := w.WriteHead(headOf(resp)); err != nil {
 		return err
 	}
 	readErr, err := writeParts(w, resp.Body)
@@ -87,7 +88,7 @@ func (h *http2Client) invoke(ctx context.Context, call *adapter.Call, w adapter.
 	case err != nil:
 		return err
 	}
-	return writeTrailer(w, resp.Trailer)
+	return writeTrailers(w, adapter.FieldsOf(resp.Trailer))
 }
 
 // request is the request that call becomes. begun is set before a byte of it is written.
@@ -97,8 +98,7 @@ func (h *http2Client) request(ctx context.Context, call *adapter.Call, body io.R
 		return nil, err
 	}
 	target.Scheme, target.Host = "http", h.addr
-	header := http.Header{}
-	maps.Copy(header, call.Header)
+	header := adapter.HeaderOf(call.Header)
 	keepEndToEnd(header)
 	for _, name := range ownHeaders {
 		delete(header, name)
@@ -115,6 +115,28 @@ func (h *http2Client) request(ctx context.Context, call *adapter.Call, body io.R
 		ContentLength: call.ContentLength, Body: body,
 	}
 	return req.WithContext(ctx), nil
+}
+
+// headOf is the head of resp for the gateway. The length is a field of its own.
+func headOf(resp *http.Response) adapter.Head {
+	keepEndToEnd(resp.Header)
+	delete(resp.Header, "Content-Length")
+	return adapter.Head{
+		Status: resp.StatusCode, Header: adapter.FieldsOf(resp.Header), ContentLength: resp.ContentLength,
+		Trailer: slices.Sorted(maps.Keys(resp.Trailer)),
+	}
+}
+
+// keepEndToEnd removes the headers about its connection from h.
+func keepEndToEnd(h http.Header) {
+	for _, field := range h["Connection"] {
+		for name := range strings.SplitSeq(field, ",") {
+			delete(h, textproto.CanonicalMIMEHeaderKey(textproto.TrimString(name)))
+		}
+	}
+	for _, name := range hopByHop {
+		delete(h, name)
+	}
 }
 
 // isRefused reports whether the function has refused a stream, which says that it has done

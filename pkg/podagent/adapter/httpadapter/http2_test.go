@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -41,7 +42,7 @@ func serveHTTP2(t *testing.T, handler http.HandlerFunc) *Adapter {
 
 func grpcCall(body io.Reader) *adapter.Call {
 	call := post(body, -1)
-	call.RequestURI, call.Header = "/shop.Cart/Add", http.Header{"Content-Type": {"application/grpc+proto"}}
+	call.RequestURI, call.Header = "/shop.Cart/Add", invocation.Fields{{Name: "Content-Type", Value: "application/grpc+proto"}}
 	return call
 }
 
@@ -54,8 +55,8 @@ func TestAGRPCCallIsAnHTTP2RequestWithTrailersBothWays(t *testing.T) {
 		w.Header().Set(http.TrailerPrefix+"X-Sudden", "1")
 	})
 	call := grpcCall(io.MultiReader(strings.NewReader("abc")))
-	call.Header.Set("Connection", "X-Hop")
-	call.Header.Set("X-Hop", "1")
+	add(call, "Connection", "X-Hop")
+	add(call, "X-Hop", "1")
 	call.Trailer = http.Header{"X-Digest": {"d"}}
 	w := must(t, a, call)
 	if want := `HTTP/2.0 hello.example /shop.Cart/Add abc ["trailers"] [] map[X-Digest:[d]]`; w.body.String() != want {
@@ -309,7 +310,7 @@ func TestACallThatAnHTTP2FunctionTakesNoHeadersOfCannotBeSent(t *testing.T) {
 	}))
 	must(t, a, grpcCall(strings.NewReader("")))
 	large, odd := grpcCall(strings.NewReader("")), grpcCall(strings.NewReader(""))
-	large.Header.Set("X-Large", strings.Repeat("x", 2<<10))
+	add(large, "X-Large", strings.Repeat("x", 2<<10))
 	odd.Trailer = http.Header{"Content-Length": nil}
 	for _, call := range []*adapter.Call{large, odd} {
 		wantError(t, a.Invoke(t.Context(), call, &recorder{}), adapter.ErrUnsendable)

@@ -55,7 +55,7 @@ func (a *Adapter) explainSilence(ctx context.Context, err error) error {
 func (a *Adapter) begin(ctx context.Context, r request) (c *conn, sent bool, err error) {
 	m := messages.Get().(*message)
 	defer m.recycle()
-	if m.bytes, err = m.appendHead(m.bytes[:0], r, a.addr); err != nil {
+	if m.bytes, err = appendHead(m.bytes[:0], r, a.addr); err != nil {
 		return nil, false, fmt.Errorf("%w: %w", adapter.ErrUnsendable, err)
 	}
 	m.bytes, sent = r.takeSmall(m.bytes)

@@ -26,12 +26,12 @@ var repeatable = []struct {
 	{"OPTIONS", func() *adapter.Call { c := get("/"); c.Method = http.MethodOptions; return c }},
 	{"POST without a body and with Idempotency-Key", func() *adapter.Call {
 		c := post(strings.NewReader(""), 0)
-		c.Header.Set("Idempotency-Key", "k")
+		add(c, "Idempotency-Key", "k")
 		return c
 	}},
 	{"POST without a body and with X-Idempotency-Key", func() *adapter.Call {
 		c := post(strings.NewReader(""), 0)
-		c.Header.Set("X-Idempotency-Key", "k")
+		add(c, "X-Idempotency-Key", "k")
 		return c
 	}},
 	{"POST without a body", func() *adapter.Call { return post(strings.NewReader(""), 0) }},
@@ -96,7 +96,7 @@ func TestRequestThatWasReadWholeIsNeverSentAgain(t *testing.T) {
 	lost := 0
 	for range calls {
 		call := post(strings.NewReader("body"), 4)
-		call.Header.Set("Idempotency-Key", "k")
+		add(call, "Idempotency-Key", "k")
 		switch err := a.Invoke(t.Context(), call, &recorder{}); {
 		case errors.Is(err, adapter.ErrFunctionLost):
 			lost++

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -25,19 +27,6 @@ var hopByHop = []string{
 
 // ownHeaders are the headers of a request that are written from other fields of the call.
 var ownHeaders = []string{"Content-Length", "Expect", "Host"}
-
-// keepEndToEnd removes the headers about its connection from h. Of an answer with "close" in
-// its Connection header net/http has removed that header, so that what else it named is kept.
-func keepEndToEnd(h http.Header) {
-	for _, field := range h["Connection"] {
-		for name := range strings.SplitSeq(field, ",") {
-			delete(h, textproto.CanonicalMIMEHeaderKey(textproto.TrimString(name)))
-		}
-	}
-	for _, name := range hopByHop {
-		delete(h, name)
-	}
-}
 
 // request is what a call becomes for a function that speaks HTTP/1.1.
 type request struct {
@@ -76,10 +65,7 @@ func hidesRequests(upgrade string) bool {
 }
 
 // message is the memory for the head of a request, and for a small body.
-type message struct {
-	bytes []byte
-	names []string
-}
+type message struct{ bytes []byte }
 
 // maxKept bounds the memory that a message keeps for the next request, in bytes.
 const maxKept = 64 << 10
@@ -94,7 +80,7 @@ func (m *message) recycle() {
 
 // appendHead appends the head of a request to the function at addr. It returns an error if
 // HTTP/1.1 has no such request: nothing that would end a line early may reach the function.
-func (m *message) appendHead(b []byte, r request, addr string) ([]byte, error) {
+func appendHead(b []byte, r request, addr string) ([]byte, error) {
 	call, host := r.call, cmp.Or(r.call.Host, addr)
 	if !httpguts.ValidHeaderFieldName(call.Method) || !isTarget(call.RequestURI) || !httpguts.ValidHostHeader(host) {
 		return b, fmt.Errorf("the request %q %q for the host %q is not valid", call.Method, call.RequestURI, host)
@@ -111,20 +97,20 @@ func (m *message) appendHead(b []byte, r request, addr string) ([]byte, error) {
 		b = appendField(b, "Connection", "Upgrade")
 		b = appendField(b, "Upgrade", r.upgrade)
 	}
-	b, err := m.appendFraming(b, r)
+	b, err := appendFraming(b, r)
 	if err != nil {
 		return b, err
 	}
-	b, err = m.appendHeaders(b, call.Header)
+	b, err = appendHeaders(b, call.Header)
 	return append(b, "\r\n"...), err
 }
 
 // appendFraming appends the headers about the body.
-func (m *message) appendFraming(b []byte, r request) ([]byte, error) {
+func appendFraming(b []byte, r request) ([]byte, error) {
 	switch {
 	case r.length < 0:
 		b = appendField(b, "Transfer-Encoding", "chunked")
-		names := m.sortedNames(r.call.Trailer)
+		names := slices.Sorted(maps.Keys(r.call.Trailer))
 		for _, name := range names {
 			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidTrailerHeader(name) {
 				return b, fmt.Errorf("the trailer %q is not valid", name)
@@ -144,48 +130,40 @@ func (m *message) appendFraming(b []byte, r request) ([]byte, error) {
 	return b, nil
 }
 
-// sortedNames are the names in h, until the next use of m: the same call is the same request
-// each time.
-func (m *message) sortedNames(h http.Header) []string {
-	m.names = m.names[:0]
-	for name := range h {
-		m.names = append(m.names, name)
-	}
-	slices.Sort(m.names)
-	return m.names
-}
-
-// appendHeaders appends the end-to-end headers of h.
-func (m *message) appendHeaders(b []byte, h http.Header) ([]byte, error) {
-	for _, name := range m.sortedNames(h) {
-		if canonical := http.CanonicalHeaderKey(name); slices.Contains(ownHeaders, canonical) || slices.Contains(hopByHop, canonical) || namesHeader(h["Connection"], name) {
+// appendHeaders appends the end-to-end headers.
+func appendHeaders(b []byte, headers invocation.Fields) ([]byte, error) {
+	connection := connectionOf(headers)
+	for _, h := range headers {
+		if isAnyOf(h.Name, ownHeaders) || isAnyOf(h.Name, hopByHop) || hasToken(connection, h.Name) {
 			continue
 		}
 		var err error
-		if b, err = appendFields(b, name, h[name]); err != nil {
+		if b, err = appendValid(b, h.Name, h.Value); err != nil {
 			return b, err
 		}
 	}
 	return b, nil
 }
 
-// appendFields appends all values of a header, or an error if they are not valid.
-func appendFields(b []byte, name string, values []string) ([]byte, error) {
+// connectionOf are the values of the Connection headers, which name headers of the connection.
+func connectionOf(headers invocation.Fields) (values []string) {
+	for _, h := range headers {
+		if isName(h.Name, "Connection") {
+			values = append(values, h.Value)
+		}
+	}
+	return values
+}
+
+// appendValid appends a header or a trailer, or an error if it is not valid.
+func appendValid(b []byte, name, value string) ([]byte, error) {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return b, fmt.Errorf("the header %q is not valid", name)
 	}
-	for _, value := range values {
-		if !httpguts.ValidHeaderFieldValue(value) {
-			return b, fmt.Errorf("the value of the header %q is not valid", name)
-		}
-		b = appendField(b, name, value)
+	if !httpguts.ValidHeaderFieldValue(value) {
+		return b, fmt.Errorf("the value of the header %q is not valid", name)
 	}
-	return b, nil
-}
-
-// namesHeader reports whether a Connection header names another header as its own.
-func namesHeader(connection []string, name string) bool {
-	return len(connection) > 0 && httpguts.HeaderValuesContainsToken(connection, name)
+	return appendField(b, name, value), nil
 }
 
 func appendField(b []byte, name, value string) []byte {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
 const (
@@ -134,8 +136,8 @@ func (u *upload) writeLastChunk(c *conn, trailer http.Header) {
 	m := messages.Get().(*message)
 	defer m.recycle()
 	m.bytes = append(m.bytes[:0], "0\r\n"...)
-	for _, name := range m.sortedNames(trailer) {
-		if m.bytes, u.failure = appendFields(m.bytes, name, trailer[name]); u.failure != nil {
+	for _, f := range adapter.FieldsOf(trailer) {
+		if m.bytes, u.failure = appendValid(m.bytes, f.Name, f.Value); u.failure != nil {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -52,7 +53,7 @@ func errorAnswer(kind, message string) *answer {
 func (a *answer) relay(ctx context.Context, call *adapter.Call, w adapter.ResultWriter) error {
 	kind, _, _ := mime.ParseMediaType(a.contentType)
 	head := adapter.Head{
-		Status: http.StatusOK, Header: http.Header{"Content-Type": {mediaType(a.contentType)}}, ContentLength: -1,
+		Status: http.StatusOK, Header: ofType(mediaType(a.contentType)), ContentLength: -1,
 	}
 	var from io.Reader = a.stream
 	switch {
@@ -91,6 +92,10 @@ func (a *answer) relay(ctx context.Context, call *adapter.Call, w adapter.Result
 	return nil
 }
 
+func ofType(mediaType string) invocation.Fields {
+	return invocation.Fields{{Name: "Content-Type", Value: mediaType}}
+}
+
 func relayWhole(w adapter.ResultWriter, head adapter.Head, body []byte) error {
 	if err := w.WriteHead(head); err != nil || len(body) == 0 {
 		return err
@@ -101,7 +106,7 @@ func relayWhole(w adapter.ResultWriter, head adapter.Head, body []byte) error {
 
 func relayError(w adapter.ResultWriter, status int, kind string, body []byte) error {
 	return relayWhole(w, adapter.Head{
-		Status: status, Header: http.Header{"Content-Type": {"application/json"}},
+		Status: status, Header: ofType("application/json"),
 		ContentLength: int64(len(body)), FunctionError: kind,
 	}, body)
 }

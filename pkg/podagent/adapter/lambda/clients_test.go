@@ -94,7 +94,7 @@ func (i *instance) invoke(id, event string) *recorder {
 func (i *instance) try(id, event string) (*recorder, error) {
 	w := &recorder{}
 	call := &adapter.Call{
-		ID: id, Attempt: 1, Method: http.MethodPost, RequestURI: "/", Header: http.Header{},
+		ID: id, Attempt: 1, Method: http.MethodPost, RequestURI: "/",
 		ContentLength: int64(len(event)), Body: strings.NewReader(event), Deadline: time.Now().Add(time.Minute),
 	}
 	ctx, cancel := context.WithDeadline(i.ctx, call.Deadline)

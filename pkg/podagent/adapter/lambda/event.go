@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -60,7 +61,7 @@ var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{8})([0-9a-f]{24})-(
 
 // traceID is the X-Ray trace id of a call: the client's own, or its W3C
 // traceparent in that form.
-func traceID(h http.Header) string {
+func traceID(h invocation.Fields) string {
 	if own := h.Get("X-Amzn-Trace-Id"); own != "" && len(own) <= maxTrace && isFieldValue(own) {
 		return own
 	}

@@ -2,11 +2,11 @@ package lambda
 
 import (
 	"encoding/base64"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -34,7 +34,7 @@ func TestTraceComesFromTheClient(t *testing.T) {
 		"none":                  {"X-Other", "1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call := &adapter.Call{Header: http.Header{tc.header: {tc.value}}, Deadline: time.Now()}
+			call := &adapter.Call{Header: invocation.Fields{{Name: tc.header, Value: tc.value}}, Deadline: time.Now()}
 			h := eventHeader(call, "arn", 1)
 			if got := h.Get("Lambda-Runtime-Trace-Id"); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
@@ -57,7 +57,7 @@ func TestClientContextIsDecodedOrLeftOut(t *testing.T) {
 		"no base64": "",
 		"":          "",
 	} {
-		call := &adapter.Call{Header: http.Header{"X-Amz-Client-Context": {encoded}}, Deadline: time.Now()}
+		call := &adapter.Call{Header: invocation.Fields{{Name: "X-Amz-Client-Context", Value: encoded}}, Deadline: time.Now()}
 		values, there := eventHeader(call, "arn", 1)["Lambda-Runtime-Client-Context"]
 		if there != (want != "") || (there && values[0] != want) {
 			t.Errorf("%q became %q, want %q", encoded, values, want)

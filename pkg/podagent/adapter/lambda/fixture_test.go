@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -154,7 +155,7 @@ func (p *pending) result() error { <-p.done; return p.err }
 func (s *harness) invoke(id, body string, more ...func(*adapter.Call)) *pending {
 	s.Helper()
 	call := &adapter.Call{
-		ID: id, Attempt: 1, Method: http.MethodPost, RequestURI: "/", Header: http.Header{},
+		ID: id, Attempt: 1, Method: http.MethodPost, RequestURI: "/",
 		ContentLength: int64(len(body)), Body: strings.NewReader(body), Deadline: time.Now().Add(time.Minute),
 	}
 	for _, change := range more {
@@ -220,7 +221,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 }
 
 // WriteTrailer is not called: Lambda has no trailers.
-func (r *recorder) WriteTrailer(http.Header) error { panic("trailers") }
+func (r *recorder) WriteTrailer(invocation.Fields) error { panic("trailers") }
 
 // faulty is the server's side of a connection that takes only so much.
 type faulty struct {

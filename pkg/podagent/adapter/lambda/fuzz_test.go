@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -24,14 +25,12 @@ func FuzzAnswer(f *testing.F) {
 		if err == nil && (w.head.Status < 200 || w.head.Status > 599) {
 			t.Errorf("answered with %+v", w.head)
 		}
-		for name, values := range w.head.Header {
-			if name == "Content-Type" {
+		for _, h := range w.head.Header {
+			if h.Name == "Content-Type" {
 				continue // as the runtime client's HTTP server let it through
 			}
-			for _, value := range values {
-				if !isToken(name) || strings.ContainsAny(value, "\r\n\x00") || aboutConnection[name] {
-					t.Errorf("answered with %q: %q", name, value)
-				}
+			if !isToken(h.Name) || strings.ContainsAny(h.Value, "\r\n\x00") || aboutConnection[h.Name] {
+				t.Errorf("answered with %q: %q", h.Name, h.Value)
 			}
 		}
 		_ = trailerError(http.Header{headErrorType: {errorKind}, headErrorBody: {errorText}})
@@ -49,7 +48,9 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, trace, parent, context string, body []byte, length int64) {
 		call := &adapter.Call{
 			ID: "i", ContentLength: length, Body: bytes.NewReader(body), Deadline: time.Now(),
-			Header: http.Header{"X-Amzn-Trace-Id": {trace}, "Traceparent": {parent}, "X-Amz-Client-Context": {context}},
+			Header: invocation.Fields{
+				{Name: "X-Amzn-Trace-Id", Value: trace}, {Name: "Traceparent", Value: parent}, {Name: "X-Amz-Client-Context", Value: context},
+			},
 		}
 		event, err := readEvent(t.Context(), newBodyBudget(maxEvent, maxEvent), call)
 		if err == nil && length > 0 && len(event.body) != int(length) {

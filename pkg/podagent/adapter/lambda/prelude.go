@@ -86,7 +86,7 @@ func parsePrelude(text []byte) (adapter.Head, error) {
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", "application/octet-stream")
 	}
-	return adapter.Head{Status: prelude.StatusCode, Header: h, ContentLength: -1}, nil
+	return adapter.Head{Status: prelude.StatusCode, Header: adapter.FieldsOf(h), ContentLength: -1}, nil
 }
 
 // aboutConnection are the headers that say how a message is sent, which is not

@@ -229,9 +229,9 @@ func TestStreamedAnswerWhoseCallEnds(t *testing.T) {
 
 func TestHTTPShapedAnswer(t *testing.T) {
 	const prelude = `{"statusCode":418,"headers":{"x-a":"1","content-length":5,"x-n":7,"connection":"close"},"cookies":["a=1","b=2"]}` + "\x00\x00\x00\x00\x00\x00\x00\x00"
-	want := adapter.Head{Status: 418, ContentLength: -1, Header: http.Header{
+	want := adapter.Head{Status: 418, ContentLength: -1, Header: adapter.FieldsOf(http.Header{
 		"X-A": {"1"}, "X-N": {"7"}, "Set-Cookie": {"a=1", "b=2"}, "Content-Type": {"application/octet-stream"},
-	}}
+	})}
 	t.Run("streamed, cut anywhere", func(t *testing.T) {
 		inBubble(t, 1, func(s *harness) {
 			p := s.invoke("a", "1")

@@ -1,0 +1,189 @@
+package httpadapter
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+// answerHead is the head of an answer, as its message has it.
+type answerHead struct {
+	adapter.Head
+	// chunked and length say where the body ends: behind its last chunk, after so many bytes, or
+	// with the connection if length is -1.
+	chunked bool
+	length  int64
+	// closes says that the connection has no other answer after this one.
+	closes bool
+	// upgrade is the protocol that the function offers or switches to.
+	upgrade string
+}
+
+// maxQuoted bounds what an error quotes of an answer, in bytes.
+const maxQuoted = 80
+
+// parseStatus reads the first line of an answer. minor is its version of HTTP/1.
+func parseStatus(line []byte) (minor, status int, err error) {
+	proto, rest, _ := bytes.Cut(line, []byte(" "))
+	digit, isHTTP1 := bytes.CutPrefix(proto, []byte("HTTP/1."))
+	if !isHTTP1 || len(digit) != 1 || digit[0] < '0' || digit[0] > '9' {
+		return 0, 0, fmt.Errorf("it begins with %q", line[:min(len(line), maxQuoted)])
+	}
+	code, _, _ := bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
+	if n, err := strconv.ParseUint(string(code), 10, 16); err == nil && len(code) == 3 {
+		return int(digit[0] - '0'), int(n), nil
+	}
+	return 0, 0, fmt.Errorf("its status is %q", code[:min(len(code), maxQuoted)])
+}
+
+// parseHead reads the rest of the head of an answer to a request with a method:
+//
+//  1. The fields, of which those about the connection and the body are kept apart.
+//  2. What the connection's say: whether it ends, and which fields are its own.
+//  3. What the body's say: where it ends (RFC 9112, 6.3).
+func parseHead(minor, status int, text, method string) (answerHead, error) {
+	f := framing{length: -1}
+	fields, err := parseFields(text, &f)
+	if err != nil {
+		return answerHead{}, err
+	}
+	h := answerHead{Head: adapter.Head{Status: status, Header: fields}, upgrade: f.upgrade}
+	h.closes = hasToken(f.connection, "close") || minor == 0 && !hasToken(f.connection, "keep-alive")
+	if len(f.connection) > 0 {
+		h.Header = slices.DeleteFunc(h.Header, func(field invocation.Field) bool { return hasToken(f.connection, field.Name) })
+	}
+	chunked := minor > 0 && len(f.encodings) > 0
+	if chunked {
+		if len(f.encodings) > 1 || !strings.EqualFold(f.encodings[0], "chunked") {
+			return answerHead{}, fmt.Errorf("its Transfer-Encoding is %q, want chunked", f.encodings)
+		}
+		h.Trailer = f.announced()
+	}
+	switch {
+	case method == http.MethodHead:
+		h.ContentLength = f.length
+	case status < 200 || status == http.StatusNoContent || status == http.StatusNotModified:
+	case chunked:
+		h.chunked, h.ContentLength, h.length = true, -1, -1
+	default:
+		h.ContentLength, h.length = f.length, f.length
+		h.closes = h.closes || f.length < 0
+	}
+	return h, nil
+}
+
+// blanks are what may stand around a value.
+const blanks = " \t"
+
+// parseFields reads fields up to an empty line. Those about a message itself go to f, if it is not nil.
+func parseFields(text string, f *framing) (invocation.Fields, error) {
+	fields := make(invocation.Fields, 0, strings.Count(text, "\n"))
+	for {
+		var line string
+		line, text, _ = strings.Cut(text, "\n")
+		if line = strings.TrimSuffix(line, "\r"); line == "" {
+			break
+		}
+		if last := len(fields) - 1; line[0] == ' ' || line[0] == '\t' { // the value goes on (RFC 9112, 5.2)
+			if last < 0 {
+				return nil, fmt.Errorf("its line %q belongs to no header", line[:min(len(line), maxQuoted)])
+			}
+			fields[last].Value += " " + strings.Trim(line, blanks)
+			continue
+		}
+		name, value, colon := strings.Cut(line, ":")
+		if !colon || !httpguts.ValidHeaderFieldName(name) {
+			return nil, fmt.Errorf("its line %q is no header", line[:min(len(line), maxQuoted)])
+		}
+		fields = append(fields, invocation.Field{Name: name, Value: strings.Trim(value, blanks)})
+	}
+	kept := fields[:0]
+	for _, field := range fields {
+		if !httpguts.ValidHeaderFieldValue(field.Value) {
+			return nil, fmt.Errorf("the value of its header %q is not valid", field.Name)
+		}
+		if f == nil || !f.reads(field) {
+			kept = append(kept, field)
+		}
+	}
+	if f != nil {
+		return kept, f.err
+	}
+	return kept, nil
+}
+
+// framing is what the fields of a head say about its connection and about its body.
+type framing struct {
+	connection, encodings, trailers []string
+	upgrade                         string
+	// length is Content-Length, -1 without one, and err why it is not valid.
+	length int64
+	err    error
+}
+
+// reads reads a field about the connection or the body, and reports whether it was one.
+func (f *framing) reads(field invocation.Field) bool {
+	switch {
+	case isName(field.Name, "Content-Length"):
+		n, err := strconv.ParseUint(field.Value, 10, 63)
+		if err != nil || f.length >= 0 && f.length != int64(n) {
+			f.err = fmt.Errorf("its Content-Length is %q", field.Value)
+		}
+		f.length = int64(n)
+	case isName(field.Name, "Transfer-Encoding"):
+		f.encodings = append(f.encodings, field.Value)
+	case isName(field.Name, "Connection"):
+		f.connection = append(f.connection, field.Value)
+	case isName(field.Name, "Trailer"):
+		f.trailers = append(f.trailers, field.Value)
+	case isName(field.Name, "Upgrade"):
+		if f.upgrade == "" {
+			f.upgrade = field.Value
+		}
+	default:
+		return isAnyOf(field.Name, hopByHop)
+	}
+	return true
+}
+
+// announced are the names of the announced trailers, sorted, but for those that may be none.
+func (f *framing) announced() (names []string) {
+	for name := range strings.SplitSeq(strings.Join(f.trailers, ","), ",") {
+		if name = textproto.TrimString(name); mayBeTrailer(name) {
+			names = append(names, http.CanonicalHeaderKey(name))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// mayBeTrailer reports whether a trailer may have a name.
+func mayBeTrailer(name string) bool {
+	return name != "" && httpguts.ValidTrailerHeader(name) && !isAnyOf(name, hopByHop)
+}
+
+// isName reports whether two names of fields are equal.
+func isName(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
+
+func isAnyOf(name string, names []string) bool {
+	for _, one := range names {
+		if isName(name, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasToken reports whether a list in one of some values has a token.
+func hasToken(values []string, token string) bool {
+	return len(values) > 0 && httpguts.HeaderValuesContainsToken(values, token)
+}
