@@ -86,10 +86,7 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 	key := keyOf(hello.GetFunctionUid(), invocation.CID(hello.GetCid()))
 	u := s.shell.lookup(key.FunctionUID)
 	if u == nil {
-		if s.shell.slots.term(ownership.SlotOf(key.FunctionUID, 0)) == notServed {
-			return nil, errMoved
-		}
-		return nil, status.Error(codes.NotFound, "no such function")
+		return nil, s.unknownUnitError(key.FunctionUID)
 	}
 	term, served := s.shell.syncOwnership(u)
 	if !served {
@@ -116,6 +113,18 @@ func (s *sessions) hello(end ender, hello *agentwire.Hello) (*pullStream, error)
 	u.recordHello(key.CID, hello, s.shell.deps.Now())
 	s.shell.deps.Log.Info("an instance joined", "function", u.fn().Key().String(), "cid", key.CID)
 	return p, nil
+}
+
+// unknownUnitError refuses the hello of an instance of a unit that this scheduler does not have. Only if the
+// unit was removed may the instance leave: the catalog may lag behind that of the scheduler that created it.
+func (s *sessions) unknownUnitError(uid string) error {
+	switch {
+	case s.shell.slots.term(ownership.SlotOf(uid, 0)) == notServed:
+		return errMoved
+	case s.shell.units.wasRemoved(uid):
+		return status.Error(codes.NotFound, "the function is gone")
+	}
+	return status.Error(codes.Unavailable, "no such function here yet")
 }
 
 // checkProof verifies an agent's proof. At a takeover, the scheduler may not yet have seen an

@@ -33,9 +33,12 @@ func TestInstanceMustProveItself(t *testing.T) {
 			"no token":                   {func(h *agentwire.Hello) { h.Token = "" }, codes.Unauthenticated},
 			"an instance that is none":   {func(h *agentwire.Hello) { h.Cid = "00000007-000002" }, codes.NotFound},
 			"another function's":         {func(h *agentwire.Hello) { h.FunctionUid = "uid-g" }, codes.NotFound},
-			"a function that is unknown": {func(h *agentwire.Hello) { h.FunctionUid = "uid-x" }, codes.NotFound},
+			"a function that is unknown": {func(h *agentwire.Hello) { h.FunctionUid = "uid-x" }, codes.Unavailable},
+			"a function that is gone":    {func(h *agentwire.Hello) { h.FunctionUid = "uid-gone" }, codes.NotFound},
 		}
 		w.put("g")
+		w.catalog.Remove(w.put("gone").Key())
+		synctest.Wait()
 		for name, tt := range tests {
 			hello := good()
 			tt.change(hello)

@@ -208,10 +208,19 @@ type units struct {
 	active map[*unit]struct{}
 	// ofFunction maps a function's UID to the UIDs of its units, oldest first.
 	ofFunction map[string][]string
+	// removed are the units that were removed lately, and when.
+	removed map[string]time.Time
 }
 
+// rememberRemovedFor is how long a scheduler tells the agents of a removed unit to leave. Agents that
+// come later find no scheduler that knows them, and leave after their idle timeout.
+const rememberRemovedFor = 10 * time.Minute
+
 func newUnits() *units {
-	return &units{byUID: make(map[string]*unit), active: make(map[*unit]struct{}), ofFunction: make(map[string][]string)}
+	return &units{
+		byUID: make(map[string]*unit), active: make(map[*unit]struct{}),
+		ofFunction: make(map[string][]string), removed: make(map[string]time.Time),
+	}
 }
 
 // setUnits replaces the units of a function, with none if it was deleted, and returns the UIDs
@@ -261,16 +270,27 @@ func (us *units) add(u *unit) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
 	us.byUID[u.uid] = u
+	delete(us.removed, u.uid)
 }
 
 // remove removes a unit and returns it, or nil.
-func (us *units) remove(uid string) *unit {
+func (us *units) remove(uid string, now time.Time) *unit {
 	us.mu.Lock()
 	defer us.mu.Unlock()
 	u := us.byUID[uid]
 	delete(us.byUID, uid)
 	delete(us.active, u)
+	maps.DeleteFunc(us.removed, func(_ string, at time.Time) bool { return now.Sub(at) > rememberRemovedFor })
+	us.removed[uid] = now
 	return u
+}
+
+// wasRemoved reports whether a unit was removed lately.
+func (us *units) wasRemoved(uid string) bool {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	_, removed := us.removed[uid]
+	return removed
 }
 
 func (us *units) all() []*unit {

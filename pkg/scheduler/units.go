@@ -192,7 +192,7 @@ func (s *Scheduler) updateUnit(u *unit, n news) {
 
 // removeUnit removes a unit: its instances are drained, and its waiting calls are refused.
 func (s *Scheduler) removeUnit(uid, why string) {
-	u := s.shell.units.remove(uid)
+	u := s.shell.units.remove(uid, s.shell.deps.Now())
 	if u == nil {
 		return
 	}

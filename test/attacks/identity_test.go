@@ -22,7 +22,6 @@ import (
 const (
 	unauthenticated = onTheWire + "{code=Unauthenticated}"
 	invalid         = onTheWire + "{code=InvalidArgument}"
-	unknown         = onTheWire + "{code=NotFound}"
 	tooMuch         = onTheWire + "{code=ResourceExhausted}"
 	tooSlow         = onTheWire + "{code=DeadlineExceeded}"
 	notAllowed      = onTheWire + "{code=PermissionDenied}"
@@ -61,9 +60,9 @@ var identityAttacks = []attack{
 		other := provisioner.Key{FunctionUID: own.FunctionUID, CID: own.CID + "0"}
 		w.refusesHello(other, w.token(podOf(own), nil), codes.Unauthenticated)
 	}},
-	{"F81", "a function that does not exist", unknown, func(w *platform) {
+	{"F81", "a function that does not exist", "", func(w *platform) {
 		own := w.instanceOf(evil)
-		w.refusesHello(provisioner.Key{FunctionUID: marker, CID: own.CID}, w.token(podOf(own), nil), codes.NotFound)
+		w.refusesHello(provisioner.Key{FunctionUID: marker, CID: own.CID}, w.token(podOf(own), nil), codes.Unavailable)
 	}},
 	{"F83", "an expired token", unauthenticated, refusedHello(claims(func(*platform) map[string]any {
 		return map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}
