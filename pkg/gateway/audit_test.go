@@ -99,7 +99,7 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 	if got := offers(); !slices.Equal(got, []bool{false}) {
 		t.Fatalf("the first that a stream takes: again %v", got)
 	}
-	g.shell.onRefusal(c.id, invocation.Refusal{Reason: invocation.RefusedNotOwner})
+	g.shell.onRefusal(c.id, "", invocation.Refusal{Reason: invocation.RefusedNotOwner})
 	if got := offers(); !slices.Equal(got, []bool{false, false}) {
 		t.Fatalf("after a scheduler gave it back: again %v", got)
 	}

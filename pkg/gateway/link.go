@@ -190,7 +190,7 @@ func (l *link) runStream(ctx context.Context, client controlwire.SchedulerClient
 		}
 		for _, r := range reply.GetRefusals() {
 			if id, err := invocation.IDFromBytes(r.GetInvocationId()); err == nil {
-				l.links.onRefusal(id, health.RefusalFromWire(r))
+				l.links.onRefusal(id, r.GetFunctionUid(), health.RefusalFromWire(r))
 			}
 		}
 	}

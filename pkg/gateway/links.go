@@ -13,7 +13,7 @@ import (
 type links struct {
 	config    Config
 	deps      Deps
-	onRefusal func(invocation.ID, invocation.Refusal)
+	onRefusal func(id invocation.ID, unit string, r invocation.Refusal)
 	// added holds an element if a link has to be started, and forgotten if routes were forgotten.
 	added, forgotten chan struct{}
 
@@ -28,7 +28,7 @@ type links struct {
 	routes [ownership.Slots]string
 }
 
-func newLinks(config Config, deps Deps, onRefusal func(invocation.ID, invocation.Refusal)) *links {
+func newLinks(config Config, deps Deps, onRefusal func(id invocation.ID, unit string, r invocation.Refusal)) *links {
 	return &links{
 		config: config, deps: deps, onRefusal: onRefusal,
 		added: make(chan struct{}, 1), forgotten: make(chan struct{}, 1), byAddr: make(map[string]*link),

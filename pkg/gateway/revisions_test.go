@@ -210,6 +210,24 @@ func TestACallThatWaitsForARemovedRevisionGoesToAnother(t *testing.T) {
 	}
 }
 
+// The queue of the unit before may refuse the ticket that the gateway is about to cancel there.
+func TestARefusalForTheRevisionBeforeDoesNotFailACall(t *testing.T) {
+	w := newHarness(t)
+	w.route(part{"", 1, 100})
+	answers, old := w.offered()
+	w.route(part{"", 2, 100})
+	w.unknown(old)
+	ticket := w.nextFor("r-2")
+	full := controlwire.Refusal_REASON_QUEUE_FULL
+	w.scheduler.refuse(&controlwire.Refusal{InvocationId: old.GetInvocationId(), FunctionUid: "r-1", Reason: full})
+	// Refusals arrive in order: when that of another call is answered, the first one was heard.
+	others := w.call(w.get("/function/hello/"))
+	w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.nextFor("r-2").GetInvocationId(), FunctionUid: "r-2", Reason: full})
+	wrote(t, others, 429, invocation.ExecutedNo)
+	w.claim(ticket).whole(200, "")
+	wrote(t, answers, 200, invocation.ExecutedYes)
+}
+
 func TestACallWaitsWhileItsFunctionHasNoRevision(t *testing.T) {
 	w := newHarness(t)
 	w.route(part{"", 1, 100})

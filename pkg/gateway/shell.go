@@ -179,26 +179,32 @@ func (s *shell) reassign(c *call, e *rollout.Entry, now time.Time) bool {
 	return false
 }
 
-// onRefusal handles a scheduler's refusal of a ticket.
-func (s *shell) onRefusal(id invocation.ID, r invocation.Refusal) {
+// onRefusal handles a scheduler's refusal of a ticket for a unit; of any unit if it names none.
+func (s *shell) onRefusal(id invocation.ID, unit string, r invocation.Refusal) {
+	c := s.calls.find(id)
+	if c == nil {
+		return
+	}
 	switch r.Reason {
 	case invocation.RefusedUnknownFunction, invocation.RefusedNotOwner:
 		// The scheduler may not know yet, or another one does: the ticket is
 		// offered again until the unit, or the function, is gone here too.
-		s.scheduleRetry(id)
-		return
-	}
-	if c := s.calls.find(id); c != nil {
-		s.step(c, (*core.Invocation).Refuse, fromRefusal(r))
+		s.step(c, ofUnit(c, unit, func(v *core.Invocation) core.Decision { v.NotQueued(); return core.Decision{} }), problem{})
+		signal(s.retrySignal)
+	default:
+		s.step(c, ofUnit(c, unit, (*core.Invocation).Refuse), fromRefusal(r))
 	}
 }
 
-// scheduleRetry marks a ticket that no queue has, and offers it again soon.
-func (s *shell) scheduleRetry(id invocation.ID) {
-	if c := s.calls.find(id); c != nil {
-		c.decide(func(v *core.Invocation) core.Decision { v.NotQueued(); return core.Decision{} }, problem{})
+// ofUnit is an event that counts only while the call goes to a unit: a ticket for the unit before it says
+// nothing about the present one. Without a UID it always counts.
+func ofUnit(c *call, uid string, e event) event {
+	return func(v *core.Invocation) core.Decision {
+		if uid != "" && uid != string(c.to.unit.UID) {
+			return core.Decision{}
+		}
+		return e(v)
 	}
-	signal(s.retrySignal)
 }
 
 // signal puts an element into a channel that has room for one.

@@ -167,7 +167,7 @@ func (f *ownerStream) forwardRequest(ctx context.Context, request *controlwire.O
 func (f *ownerStream) refuseAll(request *controlwire.OfferRequest) {
 	for _, t := range request.GetOffers() {
 		if id, err := invocation.IDFromBytes(t.GetInvocationId()); err == nil {
-			f.from.refuse(id, core.NotOwner)
+			f.from.refuse(id, t.GetFunctionUid(), core.NotOwner)
 		}
 	}
 }

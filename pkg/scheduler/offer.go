@@ -163,7 +163,7 @@ func (o *offers) offer(from *offerStream, wire *agentwire.Ticket) {
 		return
 	}
 	if refusal := o.accept(from, id, wire); refusal != nil {
-		from.refuse(id, *refusal)
+		from.refuse(id, wire.GetFunctionUid(), *refusal)
 	}
 }
 
@@ -280,8 +280,9 @@ func (o *offers) endReports(from *offerStream) {
 	}
 }
 
-func (o *offerStream) refuse(id invocation.ID, r invocation.Refusal) {
-	o.enqueue(health.RefusalToWire(id, r))
+// refuse refuses a ticket of a unit.
+func (o *offerStream) refuse(id invocation.ID, uid string, r invocation.Refusal) {
+	o.enqueue(health.RefusalToWire(id, uid, r))
 }
 
 func (o *offerStream) enqueue(refusal *controlwire.Refusal) {

@@ -118,6 +118,9 @@ func (g *gateway) expectRefused(reason controlwire.Refusal_Reason, ids ...int) *
 	last := &controlwire.Refusal{}
 	for _, r := range g.refused() {
 		got = append(got, fmt.Sprintf("%s %s", r.GetInvocationId(), r.GetReason()))
+		if r.GetFunctionUid() == "" {
+			g.t.Errorf("the refusal of %s does not name the ticket's unit", r.GetInvocationId())
+		}
 		last = r
 	}
 	for _, n := range ids {

@@ -175,7 +175,7 @@ func (s *shell) refuseTickets(u *unit, e core.Refuse) {
 	u.stats.byReason.refusals.add(string(e.Why.Reason), len(e.Tickets))
 	for _, t := range e.Tickets {
 		if o := s.gateways.streamTo(t.Gateway); o != nil {
-			o.refuse(t.ID, e.Why)
+			o.refuse(t.ID, u.uid, e.Why)
 		} else {
 			s.metrics.countUnreached()
 		}

@@ -18,9 +18,9 @@ var refusalReasons = map[invocation.RefusalReason]controlwire.Refusal_Reason{
 	invocation.RefusedWait:            controlwire.Refusal_REASON_WAIT_TOO_LONG,
 }
 
-// RefusalToWire converts the refusal of a ticket for a message.
-func RefusalToWire(id invocation.ID, r invocation.Refusal) *controlwire.Refusal {
-	return &controlwire.Refusal{InvocationId: id[:], Reason: refusalReasons[r.Reason], Detail: r.Detail, RetryAfterNs: int64(r.RetryAfter)}
+// RefusalToWire converts the refusal of a ticket for a message. uid is that of the ticket's unit.
+func RefusalToWire(id invocation.ID, uid string, r invocation.Refusal) *controlwire.Refusal {
+	return &controlwire.Refusal{InvocationId: id[:], FunctionUid: uid, Reason: refusalReasons[r.Reason], Detail: r.Detail, RetryAfterNs: int64(r.RetryAfter)}
 }
 
 // RefusalFromWire reads the refusal of a ticket. For a reason that is not known the client may try

@@ -19,7 +19,7 @@ func TestEachReasonOfARefusalPassesBothWays(t *testing.T) {
 			t.Errorf("%s is read as %+v", name, r)
 		}
 		id := invocation.ID{1}
-		if back := RefusalToWire(id, r); back.GetReason() != reason || back.GetDetail() != r.Detail || back.GetRetryAfterNs() != int64(r.RetryAfter) || [16]byte(back.GetInvocationId()) != id {
+		if back := RefusalToWire(id, "uid", r); back.GetReason() != reason || back.GetDetail() != r.Detail || back.GetRetryAfterNs() != int64(r.RetryAfter) || [16]byte(back.GetInvocationId()) != id || back.GetFunctionUid() != "uid" {
 			t.Errorf("%s is read as %+v, and written as %v", name, r, back)
 		}
 	}
