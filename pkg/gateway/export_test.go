@@ -33,6 +33,9 @@ func (g *Gateway) Held() int {
 	return g.admitter.limiter.Held().Calls
 }
 
+// Pools is the number of revisions with a pool.
+func (g *Gateway) Pools() int { return len(g.shell.pools.all()) }
+
 // Sweep reports on loans now, and drops pools of revisions that are gone.
 func (g *Gateway) Sweep() {
 	g.shell.sweep(time.Now())

@@ -46,7 +46,7 @@ type pool struct {
 	// packed that nobody uses, and calls of a function that was called must not wait until it is
 	// opened.
 	entry *rollout.Entry
-	// removed says that it is none of the pools any more.
+	// removed says that it is none of the pools any more. What is lent to it is given back.
 	removed bool
 	// limited says that the function had limits at its last call. Such a function lends nothing, and what
 	// it lent before is given back.
@@ -223,7 +223,7 @@ func (s *shell) handOver(p *pool) (after handedOver) {
 		w, by, ok := p.core.Next()
 		if !ok {
 			requestGiveUps(p, &after)
-			if s.keepsNoLoans.Load() || p.limited {
+			if s.keepsNoLoans.Load() || p.limited || p.removed {
 				returnUnused(p, &after)
 			}
 			after.ask = p.core.Stranded()

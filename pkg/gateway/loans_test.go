@@ -377,6 +377,23 @@ func TestAFunctionThatGetsALimitLosesItsLoans(t *testing.T) {
 	}
 }
 
+// The pool of a revision that is not in use any more is dropped. If the revision comes back, another pool
+// has its calls, so that a place lent to the first one would wait for nobody.
+func TestAPlaceLentForADroppedRevisionComesBack(t *testing.T) {
+	w := newHarness(t)
+	w.route(part{"", 1, 100})
+	answers := w.call(w.get("/function/hello/"))
+	i := w.takeBy(firstCID)
+	i.whole(200, "")
+	wrote(t, answers, 200, invocation.ExecutedYes)
+	w.route(part{"", 2, 100})
+	until(t, "the pool is dropped", func() bool { w.gateway.Sweep(); return w.gateway.Pools() == 0 })
+	i.agent.credits(callwire.KindLend, 1)
+	if n := receive(t, i.agent.returned, "a credit"); n != 1 {
+		t.Errorf("%d credits came back", n)
+	}
+}
+
 // ticketOf waits for the ticket of a call that no ticket was offered of.
 func (w *harness) ticketOf(known map[string]bool) *agentwire.Ticket {
 	w.Helper()
