@@ -91,7 +91,7 @@ func (e *Pulled) apply(f *Function, now time.Time) {
 	// With calls.maxInFlight no call is bound late, because the queue counts it at its last holder only:
 	// when that gives the ticket back, the first one may run it.
 	if f.spec.Calls.Concurrency == 0 {
-		f.queue.BindLate(e.CID, pull, now, f.spec.lends(), f.handOutAgain, f.reports.idle, f.recall)
+		f.queue.BindLate(e.CID, pull, now, f.spec.lends(), f.handOutAgain, f.reports.unused, f.recall)
 	}
 	switch {
 	case back && f.queue.Waiting() > 0:

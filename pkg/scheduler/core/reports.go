@@ -63,8 +63,8 @@ type gatewayReport struct {
 	LoanReport
 	stream uint64
 	at     time.Time
-	// idle is how many calls the gateway could hand over at once, as far as known since.
-	idle int
+	// unused is how many calls the gateway could hand over at once, as far as known since.
+	unused int
 	// doubted is what the last audit found; nil if nothing.
 	doubted *loanDoubt
 }
@@ -109,7 +109,7 @@ func (s *loanReports) replace(e *Reported, now time.Time) loanProgress {
 	handed := r.Served - before.Served
 	s.running += r.Running - g.Running
 	s.setWaiting(g, r.Waiting, handed)
-	g.LoanReport, g.stream, g.at, g.idle = r, e.Stream, now, max(0, r.Lent-r.Running)
+	g.LoanReport, g.stream, g.at, g.unused = r, e.Stream, now, max(0, r.Lent-r.Running)
 	return loanProgress{handed, r.Executions - before.Executions, r.ExecutionTime - before.ExecutionTime, r.CoreWaited - before.CoreWaited}
 }
 
@@ -148,23 +148,23 @@ func (s *loanReports) asked(gateway string, arrived time.Time) {
 	}
 }
 
-// idle is how many calls a gateway could hand over at once.
-func (s *loanReports) idle(gateway string) int {
+// unused is how many calls a gateway could hand over at once.
+func (s *loanReports) unused(gateway string) int {
 	if g := s.last[gateway]; g != nil {
-		return g.idle
+		return g.unused
 	}
 	return 0
 }
 
-// recalled records that a gateway loses loans, idle ones first.
+// recalled records that a gateway loses loans, unused ones first.
 func (s *loanReports) recalled(gateway string, n int) {
 	if g := s.last[gateway]; g != nil {
-		g.idle = max(0, g.idle-n)
+		g.unused = max(0, g.unused-n)
 	}
 }
 
-// runningByLoans is how many calls run in places that instances have lent: those that are not
-// idle by their gateways' reports. A gateway also reports calls as running that have a ticket.
+// runningByLoans is how many calls run in places that instances have lent: in all but those that
+// their gateways' reports have as unused. A gateway also reports calls as running that have a ticket.
 func (s *loanReports) runningByLoans(q *queue.Queue) (n int) {
 	if s.running == 0 {
 		return 0
@@ -244,7 +244,7 @@ func (f *Function) recallLoans(now time.Time) {
 		f.queue.RecallAll(now, f.recall)
 		return
 	}
-	f.queue.Recalls(now, f.reports.idle, f.recall)
+	f.queue.Recalls(now, f.reports.unused, f.recall)
 }
 
 func (f *Function) recall(r queue.Recall) {
