@@ -38,6 +38,9 @@ type Exit struct {
 	// also be that of a function that never ran, or whose log is unknown.
 	LogTail  []string
 	LogEmpty bool
+	// CutOff says that the cluster kept the instance from starting for a while, so that it may have
+	// had too little time. Reason does not say it.
+	CutOff bool
 }
 
 // Driver runs instances. All of its methods return at once.

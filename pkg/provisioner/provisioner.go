@@ -205,13 +205,13 @@ func failureOf(in Instance, exit Exit) StartFailure {
 	switch {
 	case exit.Code == v1alpha1.ReasonNodeLost:
 		// Then its agent was silent for that reason.
-	case exit.Code == v1alpha1.ReasonClusterUnavailable && in.CauseCode == v1alpha1.ReasonStartTimeout && in.unheard():
-		// Then it did not start for that reason.
+	case exit.CutOff && in.CauseCode == v1alpha1.ReasonStartTimeout && in.unheard():
+		failure.Code, failure.Reason = v1alpha1.ReasonClusterUnavailable, "the Kubernetes API could not be reached while the pod was to start"
 	case in.Cause != "" && exit.Code == in.CauseCode && exit.Reason != "":
 		// It knows more of what the instance was blamed for.
 	case in.Cause != "":
 		failure.Code, failure.Reason = in.CauseCode, in.Cause
-	case in.AgentReason != "" && (exit.Code == "" || exit.Code == v1alpha1.ReasonClusterUnavailable):
+	case in.AgentReason != "" && exit.Code == "":
 		failure.Code, failure.Reason = in.AgentCode, in.AgentReason
 	}
 	return failure

@@ -411,10 +411,11 @@ func TestTheRuntimeMayKnowMoreOfWhyAnInstanceWasLate(t *testing.T) {
 }
 
 func TestAnInstanceThatTheAPIKeptFromStartingIsNotLate(t *testing.T) {
-	exit := Exit{Code: v1alpha1.ReasonClusterUnavailable, Reason: "the Kubernetes API could not be reached"}
+	exit := Exit{Reason: "stopped", CutOff: true}
 	late := Instance{Cause: "its agent did not connect in time", CauseCode: v1alpha1.ReasonStartTimeout}
 	started := late
 	started.Connected = true
+	leaving := Instance{State: Leaving}
 	silent := Instance{Cause: "its agent was silent for too long", CauseCode: v1alpha1.ReasonAgentSilent}
 	broken := Instance{AgentReason: "it broke the connection", AgentCode: v1alpha1.ReasonCallBroken}
 	for _, c := range []struct {
@@ -422,9 +423,10 @@ func TestAnInstanceThatTheAPIKeptFromStartingIsNotLate(t *testing.T) {
 		want string
 	}{
 		{late, v1alpha1.ReasonClusterUnavailable}, {started, v1alpha1.ReasonStartTimeout},
-		{silent, v1alpha1.ReasonAgentSilent}, {broken, v1alpha1.ReasonCallBroken},
+		{silent, v1alpha1.ReasonAgentSilent}, {broken, v1alpha1.ReasonCallBroken}, {leaving, v1alpha1.ReasonStartFailed},
 	} {
-		if why := failureOf(c.in, exit); why.Code != c.want || (why.Reason == exit.Reason) != why.FromCluster() {
+		why := failureOf(c.in, exit)
+		if why.Code != c.want || strings.Contains(why.Reason, "the Kubernetes API") != why.FromCluster() {
 			t.Errorf("%+v, want %s", why, c.want)
 		}
 	}

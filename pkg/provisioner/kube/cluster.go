@@ -38,8 +38,9 @@ type cluster struct {
 	hasSynced []cache.InformerSynced
 }
 
-func newCluster(client Client, podEvents podObserver, nodeEvents nodeObserver) (*cluster, error) {
-	c := &cluster{pods: placedPods(client), nodes: allNodes(client)}
+// newCluster calls unreached whenever the API cannot be asked for pods.
+func newCluster(client Client, podEvents podObserver, nodeEvents nodeObserver, unreached func()) (*cluster, error) {
+	c := &cluster{pods: placedPods(client, unreached), nodes: allNodes(client)}
 	pods, err := follow(c.pods, podHandler(podEvents))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching pods: %w", err)
@@ -68,16 +69,25 @@ const podsWithANode = "spec.nodeName!="
 
 // placedPods is an informer of the pods that have a node: the others request nothing of
 // any, and instances have theirs from the start.
-func placedPods(client Client) cache.SharedIndexInformer {
+func placedPods(client Client, unreached func()) cache.SharedIndexInformer {
 	pods := client.Pods(metav1.NamespaceAll)
+	asked := func(ctx context.Context, err error) {
+		if err != nil && ctx.Err() == nil && !answered(err) {
+			unreached()
+		}
+	}
 	from := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = podsWithANode
-			return pods.List(ctx, options)
+			list, err := pods.List(ctx, options)
+			asked(ctx, err)
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = podsWithANode
-			return pods.Watch(ctx, options)
+			events, err := pods.Watch(ctx, options)
+			asked(ctx, err)
+			return events, err
 		},
 	}
 	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(from, client), &corev1.Pod{}, 0,

@@ -531,11 +531,11 @@ func TestAPodThatDidNotStartWhileTheAPIWasAwayIsNotToBlame(t *testing.T) {
 	for name, c := range map[string]struct {
 		started []func(*corev1.Pod)
 		err     error
-		code    string
+		cutOff  bool
 	}{
-		"not started":             {nil, refusedDial, v1alpha1.ReasonClusterUnavailable},
-		"started before":          {[]func(*corev1.Pod){condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue)}, refusedDial, ""},
-		"not started with an API": {nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("somebody looks at it")), ""},
+		"not started":             {nil, refusedDial, true},
+		"started before":          {[]func(*corev1.Pod){condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue)}, refusedDial, false},
+		"not started with an API": {nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("somebody looks at it")), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runHarness(t, testConfig(), oneNode, func(th *harness) {
@@ -550,8 +550,40 @@ func TestAPodThatDidNotStartWhileTheAPIWasAwayIsNotToBlame(t *testing.T) {
 				th.report(th.pod(f, "c-1"), c.started...)
 				th.Stop(string(f.UID), "c-1", false)
 				time.Sleep(time.Minute)
-				if e := th.exit(); e.Code != c.code {
-					t.Errorf("exit %+v, want the code %q", e, c.code)
+				if e := th.exit(); e.Code != "" || e.CutOff != c.cutOff {
+					t.Errorf("exit %+v, want cut off %v", e, c.cutOff)
+				}
+			})
+		})
+	}
+}
+
+// The API is back when the pod is deleted, but its node had too little time.
+func TestAPodThatDidNotStartBecauseTheAPIWasAwayForAWhileIsNotToBlame(t *testing.T) {
+	sandboxed := condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue)
+	for name, c := range map[string]struct {
+		before, after []func(*corev1.Pod)
+		cutOff        bool
+	}{
+		"not started":    {nil, nil, true},
+		"started after":  {nil, []func(*corev1.Pod){sandboxed}, true},
+		"started before": {[]func(*corev1.Pod){sandboxed}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runHarness(t, testConfig(), oneNode, func(th *harness) {
+				f := testFunction("hello")
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"), c.before...)
+				th.awayFor(30 * time.Second)
+				th.report(th.pod(f, "c-1"), c.after...)
+				th.start(f, "c-2")
+				th.Stop(string(f.UID), "c-1", false)
+				if e := th.exit(); e.Code != "" || e.CutOff != c.cutOff {
+					t.Errorf("exit %+v, want cut off %v", e, c.cutOff)
+				}
+				th.Stop(string(f.UID), "c-2", false)
+				if e := th.exit(); e.CutOff {
+					t.Errorf("exit %+v of a pod that was created later", e)
 				}
 			})
 		})

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -40,6 +41,9 @@ type harness struct {
 	deleted  []metav1.DeleteOptions
 	// lingering pods are there still after they were deleted.
 	lingering bool
+	// watching is the watch of pods, and away says that the API refuses connections for another one.
+	watching watch.Interface
+	away     bool
 }
 
 // pythonRuntime is the one Runtime that there is, with a warm pool.
@@ -72,6 +76,7 @@ func runHarness(t *testing.T, config Config, objects []runtime.Object, act func(
 	synctest.Test(t, func(t *testing.T) {
 		th := &harness{t: t, client: fake.NewClientset(objects...), requests: map[string]int{}}
 		th.client.PrependReactor("*", "pods", th.react)
+		th.client.PrependWatchReactor("pods", th.watch)
 		var err error
 		th.Driver, err = New(config, Deps{
 			Client: fakeClient{th.client.CoreV1()}, Runtimes: pythonRuntime{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
@@ -115,6 +120,31 @@ func (th *harness) react(action k8stesting.Action) (bool, runtime.Object, error)
 		}
 	}
 	return th.lingering && action.GetVerb() == "delete", nil, nil
+}
+
+func (th *harness) watch(action k8stesting.Action) (bool, watch.Interface, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	if th.away {
+		return true, nil, refusedDial
+	}
+	var err error
+	th.watching, err = th.client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+	return true, th.watching, err
+}
+
+// awayFor has the API break the watch of pods and refuse connections for some time.
+func (th *harness) awayFor(d time.Duration) {
+	set := func(away bool) {
+		th.mu.Lock()
+		defer th.mu.Unlock()
+		th.away = away
+	}
+	set(true)
+	th.watching.Stop()
+	time.Sleep(d)
+	set(false)
+	time.Sleep(time.Minute) // until the informer has tried again
 }
 
 func (th *harness) count(verb string) int {

@@ -72,8 +72,7 @@ type instance struct {
 	hurried  bool
 	// unmounted names the volumes that its pod waited for when Stop was called.
 	unmounted string
-	// cutOff says that the API could not be reached when its pod, which had no network yet, was to
-	// be deleted.
+	// cutOff says that the API could not be reached while its pod had no network yet.
 	cutOff bool
 	// endBy is when a pod that is ending must have ended.
 	endBy time.Time
@@ -176,6 +175,9 @@ func (in *instance) observeSandbox(pod *corev1.Pod, now time.Time) {
 		in.sandboxed = now
 	}
 }
+
+// cutOffUnlessStarted records that the API could not be reached. A node needs it until a pod has its network.
+func (in *instance) cutOffUnlessStarted() { in.cutOff = in.cutOff || in.sandboxed.IsZero() }
 
 // existing is what Adopt returns of an instance.
 func (in *instance) existing() provisioner.Existing {

@@ -111,11 +111,7 @@ func (r *registry) endByPod(in *instance, pod *corev1.Pod, v podOutcome) {
 
 // endInstance ends an instance.
 func (r *registry) endInstance(in *instance, v podOutcome) {
-	switch {
-	case v.code != "":
-	case in.cutOff:
-		v.code, v.reason = v1alpha1.ReasonClusterUnavailable, "the Kubernetes API could not be reached while the pod was to start"
-	case in.unmounted != "":
+	if v.code == "" && in.unmounted != "" {
 		v.code, v.reason = v1alpha1.ReasonStartTimeout, in.unmounted
 	}
 	r.removeInstance(in)
@@ -125,6 +121,7 @@ func (r *registry) endInstance(in *instance, v podOutcome) {
 	}
 	r.exits.push(provisioner.Exit{
 		FunctionUID: in.id.functionUID, CID: in.id.cid, Code: v.code, Reason: v.reason, LogTail: v.logTail, LogEmpty: v.logEmpty,
+		CutOff: in.cutOff,
 	})
 }
 
@@ -146,8 +143,19 @@ func (r *registry) podMissing(key podKey, uid types.UID) {
 func (r *registry) podUnreached(key podKey, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if in := r.byPod[key]; in != nil && in.uid == uid && in.sandboxed.IsZero() {
-		in.cutOff = true
+	if in := r.byPod[key]; in != nil && in.uid == uid {
+		in.cutOffUnlessStarted()
+	}
+}
+
+// apiUnreached takes the lock and records that the API could not be asked while pods were to start.
+func (r *registry) apiUnreached() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range r.byID {
+		if in.stage == stageCreated {
+			in.cutOffUnlessStarted()
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type watcher struct {
 func newWatcher(deps Deps, registry *registry, creator *creator) (*watcher, error) {
 	w := &watcher{client: deps.Client, resources: registry.resources, registry: registry, creator: creator}
 	var err error
-	w.cluster, err = newCluster(deps.Client, w, w)
+	w.cluster, err = newCluster(deps.Client, w, w, registry.apiUnreached)
 	return w, err
 }
 
