@@ -19,6 +19,9 @@ const (
 	// bytes that were read and those that wait to be sent. One of each is that of a connection
 	// that switches to another protocol.
 	streamMemory = 128 << 10
+	// requestTrailers is as much as the server reads of the trailers of a request by HTTP/2. By
+	// HTTP/1.1 they follow a body that is streamed, and are less than 4 KiB.
+	requestTrailers = 64 << 10
 	// ordinaryHead is the size of the target and headers of a call up to which they do not
 	// count as memory, and ordinaryAnswer that of an answer with its body: any call may have as
 	// much, and there are at most MaxInvocations.
@@ -159,12 +162,16 @@ func (a *admitter) dropNamespace(namespace string) {
 }
 
 // bodyMemory is how much memory the body of a request will use here. A body that is larger
-// than a small one is streamed, and so is what follows a switch to another protocol.
-func bodyMemory(r *http.Request) int64 {
-	if r.ContentLength < 0 || r.ContentLength > smallBody || upgradeOf(r) != "" {
-		return streamMemory
+// than a small one is streamed, and so is what follows a switch to another protocol. The trailers
+// that were announced may follow it.
+func bodyMemory(r *http.Request) (n int64) {
+	if r.ProtoMajor == 2 && r.Trailer != nil {
+		n = requestTrailers
 	}
-	return r.ContentLength
+	if r.ContentLength < 0 || r.ContentLength > smallBody || upgradeOf(r) != "" {
+		return n + streamMemory
+	}
+	return n + r.ContentLength
 }
 
 // answerMemory is how much memory an answer will use here beyond that of an ordinary one, until

@@ -279,6 +279,15 @@ func TestL7HeadersAreCountedAsMemory(t *testing.T) {
 	end()
 }
 
+// By HTTP/2 trailers may follow a body of any length, and wait as long as the call does.
+func TestTrailersOfARequestByHTTP2AreCountedAsMemory(t *testing.T) {
+	w, end := newFullHarness(t)
+	r := w.request("POST", "/function/hello.other", strings.NewReader("x"))
+	r.Trailer = http.Header{"X-Sum": {strings.Repeat("x", 60<<10)}}
+	problem(t, wrote(t, w.callWith(w.http2, r), 503, invocation.ExecutedNo), "GatewayOverloaded")
+	end()
+}
+
 // leastBodyMemory is the least that Validate takes.
 func leastBodyMemory(t *testing.T) int64 {
 	t.Helper()

@@ -28,10 +28,10 @@ type Config struct {
 	// refused with 503.
 	MaxInvocations int
 	// MaxBodyMemory bounds the memory of the bodies of requests and answers in bytes. A body of at most 64 KiB
-	// counts with its length, a larger one with 128 KiB, because it is streamed. The head of a
-	// call beyond 4 KiB counts too, each header and name of a trailer with 100 bytes more than its own
-	// size. Calls beyond the bound are refused with 503. It is at least 2 MiB, which is enough for any
-	// single call.
+	// counts with its length, a larger one with 128 KiB, because it is streamed. Trailers that a request by
+	// HTTP/2 announces count with 64 KiB. The head of a call beyond 4 KiB counts too, each header and name
+	// of a trailer with 100 bytes more than its own size. Calls beyond the bound are refused with 503. It is
+	// at least 2 MiB, which is enough for any single call.
 	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance whose function does not
 	// say.
