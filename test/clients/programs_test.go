@@ -75,22 +75,31 @@ func only(t *testing.T, function string) (instance *lab.Pod) {
 	return instance
 }
 
-// needs skips the test on a machine without a program.
+// needs ends the test on a machine without a program.
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not installed", program)
+		lacks(t, fmt.Errorf("%s is not installed", program))
 	}
 }
 
-// installed is the folder of a published program. The test is skipped if it could not be installed.
+// installed is the folder of a published program. The test ends if it could not be installed.
 func installed(t *testing.T, program published.Program) string {
 	t.Helper()
 	folder, err := program.Folder()
 	if err != nil {
-		t.Skip(err)
+		lacks(t, err)
 	}
 	return folder
+}
+
+// lacks skips a test that lacks a program. In CI, which installs them all, it fails.
+func lacks(t *testing.T, why error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // runWithin bounds one run of a client that has no bound of its own.
