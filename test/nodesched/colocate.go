@@ -169,16 +169,7 @@ func startColocation(out io.Writer, flags *flag.FlagSet, kind string, seeds int,
 	if err := checkMachine(busy); err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "windlass-colocate-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	return measureColocation(out, self, dir, kind, seeds, first, length)
+	return withFolder(func(self, dir string) error { return measureColocation(out, self, dir, kind, seeds, first, length) })
 }
 
 // clientPriority is that of the harness's threads in the real-time class while they make requests.

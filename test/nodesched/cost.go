@@ -92,7 +92,7 @@ func measureCost(out io.Writer, self, temp string, p plan) error {
 }
 
 func measureNodeCost(self, program, temp, profile string, at costCase, length time.Duration) (c nodeCost, err error) {
-	n := &ownNode{group: fmt.Sprintf("nodesched-%d", os.Getpid())}
+	n := &ownNode{group: groupOf(os.Getpid())}
 	s := &siege{}
 	var agent *product
 	defer func() {

@@ -32,7 +32,7 @@ func measureHang(out io.Writer, self, temp string) (err error) {
 	if err != nil {
 		return err
 	}
-	n := &ownNode{group: fmt.Sprintf("nodesched-%d", os.Getpid())}
+	n := &ownNode{group: groupOf(os.Getpid())}
 	short, long := &siege{}, &siege{}
 	var agent *product
 	defer func() {

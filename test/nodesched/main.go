@@ -67,7 +67,7 @@ func run(args []string, out io.Writer) error {
 	profile := flags.String("profile", "", "write profiles of the node agent into files whose names begin so; for the trace cost")
 	busy := flags.Bool("busy", false, "measure although the machine does other work")
 	serving := flags.String("serve", "", "be the Windlass of this policy, until the standard input ends")
-	dir := flags.String("dir", "", "the folder with its programs, with -serve")
+	dir := flags.String("dir", "", "the folder with its programs, with -serve; the one to remove, with -remove")
 	filtering := flags.String("filter", "", "be the filter that listens at this socket, until the standard input ends")
 	burning := flags.Bool("burn", false, "be a function")
 	answering := flags.Bool("answer", false, "be a service, until the standard input ends")
@@ -75,13 +75,19 @@ func run(args []string, out io.Writer) error {
 	node := flags.String("node", "", "be the node agent of the node of this folder, with the first of -policies, until the standard input ends")
 	group := flags.String("group", "", "the control group of the node, with -node")
 	working := flags.Bool("work", false, "be a pod's process, which computes what it reads from the standard input")
+	removing := flags.String("remove", "", "remove the control group of this name and the folder of -dir, once the standard input ends")
 	toiling := flags.String("toil", "", "be a batch process that counts in this file")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if *working || *answering || *filtering+*node+*serving+*removing != "" {
+		ignoreInterrupts()
+	}
 	switch {
 	case *burning:
 		return burn()
+	case *removing != "":
+		return removeAfter(*removing, *dir, os.Stdin)
 	case *working:
 		return serveWork(os.Stdin, out)
 	case *filtering != "":
@@ -207,7 +213,7 @@ func withPrograms(do func(self, dir string) error) error {
 	})
 }
 
-// withFolder runs do with this program and a folder, and removes it.
+// withFolder runs do with this program and a folder, and removes it, with the groups that do has left.
 func withFolder(do func(self, dir string) error) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -217,8 +223,11 @@ func withFolder(do func(self, dir string) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	return do(self, temp)
+	remove, err := startRemover(self, temp)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(temp))
+	}
+	return errors.Join(do(self, temp), remove())
 }
 
 // calls makes the trace of a seed.

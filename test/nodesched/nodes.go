@@ -65,7 +65,7 @@ type nodes struct {
 
 // startNodes makes n nodes. Those of a policy without an order have no node agents.
 func startNodes(self, temp string, n int, p policy) (_ *nodes, err error) {
-	s := &nodes{dir: filepath.Join(temp, "nodes"), group: fmt.Sprintf("nodesched-%d", os.Getpid()), n: n}
+	s := &nodes{dir: filepath.Join(temp, "nodes"), group: groupOf(os.Getpid()), n: n}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.stop())

@@ -41,7 +41,7 @@ type ownNode struct {
 
 // startOwnNode makes the node and starts its node agent, which is told its load.
 func startOwnNode(self, temp, load string) (_ *ownNode, err error) {
-	n := &ownNode{group: fmt.Sprintf("nodesched-%d", os.Getpid())}
+	n := &ownNode{group: groupOf(os.Getpid())}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.stop())
