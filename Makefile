@@ -65,7 +65,7 @@ watch: ## Watch a windlass up with Prometheus, its rules and alerts, until Ctrl-
 	hack/watch.sh '$(OPS)'
 
 .PHONY: pictures
-pictures: build examples ## Draw the pictures of windlass top and the status page anew; takes two minutes
+pictures: build examples ## Draw the pictures of windlass top and the status page again; takes two minutes
 	hack/pictures.sh
 
 ##@ Check
@@ -146,7 +146,7 @@ experiments: ## Run every experiment of windlass sim at its quick size, and chec
 	hack/experiments.sh '$(DATA)'
 
 .PHONY: results
-results: ## Run them at full size, and draw docs/results anew; takes half an hour (DATA=)
+results: ## Run them at full size, and draw docs/results again; takes half an hour (DATA=)
 	@[ -d '$(DATA)' ] || { echo 'There are no recorded traces in $(DATA), and make results would remove the pictures of them: "make results DATA=FOLDER"' >&2; exit 1; }
 	@mkdir -p bin
 	go run ./cmd/windlass sim all --data '$(DATA)' --json >bin/results.json
@@ -184,7 +184,7 @@ bench-check: build ## Fail if what a call costs beside a proxy is worse than the
 	bin/windlass bench warm scale $(BENCHFLAGS) --check hack/bench-ratios.json
 
 .PHONY: bench-ratios
-bench-ratios: build ## Store those ratios and docs/results/performance.txt anew, with the machine and the commit that they are from (BENCHFLAGS=)
+bench-ratios: build ## Store those ratios and docs/results/performance.txt again, with the machine and the commit that they are from (BENCHFLAGS=)
 	bin/windlass bench warm scale $(BENCHFLAGS) --store hack/bench-ratios.json >bin/performance.txt
 	mv bin/performance.txt docs/results/performance.txt
 
@@ -275,7 +275,7 @@ skew: cluster-binaries ## Update an older release to this one and back under loa
 	test/skew/run.sh -seed $(SEED)
 
 .PHONY: traffic
-traffic: cluster-binaries ## Part the calls of a function among its revisions, anew and back, and print how exactly and how soon, as root
+traffic: cluster-binaries ## Part the calls of a function among its revisions, again and back, and print how exactly and how soon, as root
 	go run ./test/faults -traffic -seed $(SEED)
 
 .PHONY: faults-page
@@ -286,7 +286,7 @@ faults-page: ## Make docs/results/faults.md and the tables of docs/reliability.m
 SCALE ?= 1
 
 .PHONY: figures
-figures: cluster-binaries ## Draw docs/results anew, and measure what faults and attacks cost, as root; takes hours (SEED=, SCALE=)
+figures: cluster-binaries ## Draw docs/results again, and measure what faults and attacks cost, as root; takes hours (SEED=, SCALE=)
 	$(MAKE) sim SEEDS=100000
 	$(MAKE) results
 	WINDLASS_GUESSES=1000000 $(MAKE) attacks
@@ -447,7 +447,7 @@ dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
 	hack/dashboards.sh .
 
 .PHONY: dashboard-pictures
-dashboard-pictures: cluster-binaries ## Draw the pictures of docs/dashboards.md anew, with headless Chromium, as root
+dashboard-pictures: cluster-binaries ## Draw the pictures of docs/dashboards.md again, with headless Chromium, as root
 	hack/dashboards/pictures.sh
 
 .PHONY: clean

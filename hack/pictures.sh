@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Draws docs/images/top.png and docs/images/status.png anew: what windlass top and the
+# Draws docs/images/top.png and docs/images/status.png again: what windlass top and the
 # status page show of a Windlass under the load of windlass demo, when a burst comes and one
 # function cannot start. The terminal is tmux,
 # whose content xterm.js draws; the browser is Chromium without a window.

@@ -8,7 +8,7 @@ const (
 	ConnWindow   = 1 << 20
 )
 
-// MaxFirst is the longest first message of a stream in bytes, of whoever has no
+// MaxFirst is the longest first message of a stream in bytes, of a client that has no
 // certificate. A hello holds a token of some 1,500 bytes.
 const MaxFirst = 16 << 10
 

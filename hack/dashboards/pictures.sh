@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Draws docs/images/dashboards anew: runs the programs of a cluster under load and a real
+# Draws docs/images/dashboards again: runs the programs of a cluster under load and a real
 # Prometheus, records what the dashboards ask, and has headless Chromium take pictures of it.
 # Needs node, npm, chromium, and what `make monitoring` needs: Linux and root.
 set -euo pipefail

@@ -52,7 +52,7 @@ func writeArchive(ctx context.Context, o options, of string) (said string, err e
 		return "", err
 	}
 	path := filepath.Join(o.out, of+".tar")
-	// Whoever reads the archive while it is written again sees an old or a
+	// A reader of the archive sees, while it is written again, an old or a
 	// new one, never a half.
 	part := path + ".part"
 	if err := tarball.WriteToFile(part, ref, built); err != nil {

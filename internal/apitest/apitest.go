@@ -84,7 +84,7 @@ func module(t testing.TB) string {
 	}
 }
 
-// Start starts an API that ends with the test. Whoever uses its configuration is
+// Start starts an API that ends with the test. A user of its configuration is
 // the administrator, and is not slowed down.
 func Start(t testing.TB, crds bool) *rest.Config {
 	t.Helper()

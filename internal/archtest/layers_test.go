@@ -217,7 +217,7 @@ var sideways = []struct {
 // folders below it may import, except folders with a place of their own.
 var only = []allowance{
 	{"api/v1alpha1", []string{"api/wellknown", "go.yaml.in/yaml", "internal/spelling", "k8s.io/api", "k8s.io/apimachinery", "pkg/invocation", "internal/schedule", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
-		"whoever reads a Function must not link a cluster's client"},
+		"a reader of a Function must not link a cluster's client"},
 	{"api/wellknown", nil, "who reads a label links nothing else"},
 	{"api/wire", nil, "every program links it"},
 	{"api/wire/agent/v1alpha1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "it is generated, and every program links it"},
@@ -226,7 +226,7 @@ var only = []allowance{
 	{"pkg/nodeagent/cgroups", []string{"golang.org/x/sys/unix"}, "the program that starts functions links it, and a guardian is small"},
 	{"pkg/gateway/problems", []string{"pkg/invocation"}, "what may go wrong is a list"},
 	{"pkg/invocation", nil, "the words that everything shares bring nothing along"},
-	{"internal/metric", []string{"github.com/prometheus/client_golang/prometheus"}, "whoever declares a metric needs nothing else"},
+	{"internal/metric", []string{"github.com/prometheus/client_golang/prometheus"}, "a package that declares a metric needs nothing else"},
 	{"internal/metric/exposition", []string{
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model", "github.com/prometheus/common/expfmt",
 		"google.golang.org/protobuf", "internal/metric",

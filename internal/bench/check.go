@@ -97,7 +97,7 @@ func CheckTable(all []Comparison, now, stored Report) (text string, ok bool) {
 		case c.Worse:
 			verdict, ok = fmt.Sprintf("  WORSE than %.0f %% allow", Tolerance*100), false
 		case c.Better:
-			verdict = "  better: store it anew"
+			verdict = "  better: store it again"
 		}
 		fmt.Fprintf(&b, "%-*s  %8s  %8s  %6.0f %%%s\n", width, c.Name, number(c.Then.Median), number(c.Now.Median), c.Change*100, verdict)
 	}

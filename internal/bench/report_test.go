@@ -245,7 +245,7 @@ func TestCheckAllowsATolerance(t *testing.T) {
 		{5, 0.8, true, "cpu             4.00      5.00      25 %\n"},
 		{5.01, 1, false, "cpu             4.00      5.01      25 %  WORSE than 25 % allow"},
 		{4, 0.79, false, "throughput      1.00      0.79      27 %  WORSE"},
-		{2, 1, true, "cpu             4.00      2.00     -50 %  better: store it anew"},
+		{2, 1, true, "cpu             4.00      2.00     -50 %  better: store it again"},
 	} {
 		comparisons, err := Check(figures(c.cpu, c.throughput), stored)
 		if err != nil {

@@ -19,7 +19,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonImagePullFailed: "See that the image exists, that the nodes may pull it (spec.template.imagePullSecrets), and deploy it again.",
 	v1alpha1.ReasonConfigMissing:   "Make the Secret or ConfigMap that the condition names; the next attempt then takes it.",
 	v1alpha1.ReasonQuotaExceeded:   "Raise the namespace's quota, or lower spec.template.resources or spec.scaling.maxInstances.",
-	v1alpha1.ReasonPodRefused:      "Whoever runs the cluster can say what its admission policies allow; the condition names the one that refused.",
+	v1alpha1.ReasonPodRefused:      "The cluster's administrator can say what its admission policies allow; the condition names the one that refused.",
 	v1alpha1.ReasonNoCapacity:      "Lower spec.template.resources.requests, see spec.template.placement.nodeSelector and spec.template.placement.tolerations, or add a node.",
 	v1alpha1.ReasonDraining:        "It is being deleted, and goes when its last instance has ended.",
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // localGateway is the address of the harness's gateway, at which nothing listens.
 const localGateway = "http://127.0.0.1:1"

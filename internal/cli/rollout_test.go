@@ -276,7 +276,7 @@ func TestRolloutFollowsUntilTheEnd(t *testing.T) {
 	}
 }
 
-// Attempts differ in their stack traces, and each would be told anew.
+// Attempts differ in their stack traces, and each would be told again.
 func TestOfAFailureOnlyTheLastLogLineIsTold(t *testing.T) {
 	const failed = "StartFailed: f-00002: the function exited with status 1"
 	for text, want := range map[string]string{

@@ -136,7 +136,7 @@ func (d *remover) awaitGone(ctx context.Context, r registry, key invocation.Func
 		fn, err := r.Get(ctx, key)
 		switch {
 		case isNotFound(err), err == nil && fn.DeletionTimestamp == nil:
-			// One that is not being deleted was made anew.
+			// One that is not being deleted was made again.
 			return nil
 		case err == nil && told == "":
 			told = drainReason(fn)

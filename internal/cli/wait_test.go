@@ -178,7 +178,7 @@ func TestDeleteWaitsUntilItIsGone(t *testing.T) {
 	forbidden := func() (*v1alpha1.Function, error) {
 		return nil, &kubeclient.Error{Reason: kubeclient.ReasonForbidden, Message: "you may not"}
 	}
-	anew := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	recreated := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted)
 	for name, c := range map[string]struct {
 		answers   []func() (*v1alpha1.Function, error)
 		told, err string
@@ -188,7 +188,7 @@ func TestDeleteWaitsUntilItIsGone(t *testing.T) {
 		"though the API server restarts": {[]func() (*v1alpha1.Function, error){is(draining), restarts, gone}, "the cluster does not answer; asking again\n", ""},
 		"away to the end":                {[]func() (*v1alpha1.Function, error){restarts}, "asking again", "the last question was not answered: the cluster does not answer\n"},
 		"forbidden":                      {[]func() (*v1alpha1.Function, error){forbidden}, "", "you may not"},
-		"made anew":                      {[]func() (*v1alpha1.Function, error){is(draining), is(anew)}, "waiting for function team/f", ""},
+		"made again":                     {[]func() (*v1alpha1.Function, error){is(draining), is(recreated)}, "waiting for function team/f", ""},
 		"never":                          {[]func() (*v1alpha1.Function, error){is(draining)}, "waiting", "function team/f is still there after 2m0s: 2 of its instances"},
 	} {
 		t.Run(name, func(t *testing.T) {

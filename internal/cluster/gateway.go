@@ -35,7 +35,7 @@ func Gateway(ctx context.Context, config GatewayConfig) error {
 	log.Info("ready", "listen", config.Listen)
 	err := role.UntilDone(ctx, parts)
 	if err == nil {
-		// Whoever routes calls needs a moment to notice.
+		// A balancer that routes calls needs a moment to notice.
 		state.Set("stopping")
 		log.Info("stopping", "delay", config.DrainDelay, "timeout", config.DrainTimeout)
 		time.Sleep(config.DrainDelay)

@@ -109,7 +109,7 @@ func (h *DecisionGetter) fetchFrom(ctx context.Context, pod *corev1.Pod, key inv
 	}
 	account, err = fetchDecisions(ctx, tunnel, key)
 	if err != nil {
-		// What broke does not come back; another try dials anew.
+		// What broke does not come back; another try dials again.
 		delete(h.tunnels, nameOf(pod))
 		_ = tunnel.Close()
 		return account, &Error{Reason: ReasonRefused, Err: err, Message: fmt.Sprintf("the scheduler %s does not tell what it decided: %v; see its log with kubectl -n %s logs %s",

@@ -92,7 +92,7 @@ func (c *cluster) reasonFor(key invocation.FunctionKey, err error, status metav1
 	case apierrors.IsUnauthorized(err):
 		return ReasonForbidden, fmt.Sprintf("the cluster of the context %s does not know you: renew the credentials in the kubeconfig, or name another context with --context", c.context)
 	}
-	return ReasonRefused, fmt.Sprintf("the cluster of the context %s refused: %s; correct that, or ask whoever runs the cluster", c.context, status.Message)
+	return ReasonRefused, fmt.Sprintf("the cluster of the context %s refused: %s; correct that, or ask the cluster's administrator", c.context, status.Message)
 }
 
 // isNoResource says that the server has no such kind, rather than no such object.
@@ -170,7 +170,7 @@ func (c *cluster) forbidden(key invocation.FunctionKey, status metav1.Status) st
 	if key.Namespace != "" {
 		where, scope = "the namespace "+key.Namespace, "-n "+key.Namespace
 	}
-	return fmt.Sprintf("you may not %s %s in %s with the context %s: ask whoever administers that for a role with this right, and check with kubectl auth can-i %s %s %s --context %s",
+	return fmt.Sprintf("you may not %s %s in %s with the context %s: ask its administrator for a role with this right, and check with kubectl auth can-i %s %s %s --context %s",
 		verb, resource, where, c.context, verb, resource, scope, c.context)
 }
 

@@ -200,7 +200,7 @@ func (o *Snapshotter) askPod(ctx context.Context, p *scrapedPod) {
 	}()
 }
 
-// list finds the pods anew if that is due.
+// list finds the pods again if that is due.
 func (o *Snapshotter) list(ctx context.Context) error {
 	interval := relistInterval
 	if slices.ContainsFunc(o.pods, func(p *scrapedPod) bool { return p.err != nil }) {

@@ -90,7 +90,7 @@ func TestAllSchedulersAreAsked(t *testing.T) {
 		return n
 	}
 	if dialled("s-0") != 1 || dialled("s-2") != 3 {
-		t.Errorf("dialled %v, want those that tell once, and what broke anew", c.dialled)
+		t.Errorf("dialled %v, want those that tell once, and what broke again", c.dialled)
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)
@@ -261,7 +261,7 @@ func TestPodsThatCameAreAskedAndThoseThatWentAreNot(t *testing.T) {
 	c.addresses["s-9"] = c.addresses["s-0"] // so that both tell of one revision
 	now = now.Add(relistInterval - 1)
 	if got := queued(); got != 7 {
-		t.Errorf("before pods are listed anew %d wait, want 7", got)
+		t.Errorf("before pods are listed again %d wait, want 7", got)
 	}
 	now = now.Add(1)
 	if got := queued(); got != 3 || !slices.Contains(c.dialled, "s-9") {

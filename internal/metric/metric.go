@@ -43,7 +43,7 @@ func (s Stability) String() string {
 }
 
 // How exact a native histogram is, and how much it may hold: neighbouring bounds are
-// a tenth apart, and a histogram that has too many is begun anew or made coarser.
+// a tenth apart, and a histogram that has too many is begun again or made coarser.
 const (
 	nativeFactor     = 1.1
 	nativeMaxBuckets = 100

@@ -10,7 +10,7 @@ import (
 )
 
 // counter is a process that is watched. It has counted some calls since it began, and
-// begins anew now and then.
+// begins again now and then.
 type counter struct {
 	calls float64
 	there bool

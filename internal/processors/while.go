@@ -15,7 +15,7 @@ const (
 	// what it had.
 	every = 100 * time.Millisecond
 	// limitLooks is after how many looks the number that the node or a CPU limit allows is read
-	// anew. Kubernetes changes limits of pods that run.
+	// again. Kubernetes changes limits of pods that run.
 	limitLooks = 600
 )
 

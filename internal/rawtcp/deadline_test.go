@@ -91,7 +91,7 @@ func TestDeadlinesAreThoseOfAnyConnection(t *testing.T) {
 		"none":                                  {},
 		"over before the read":                  {before: []time.Duration{past}, timeout: true},
 		"over, and taken back":                  {before: []time.Duration{past, never}},
-		"over, and set anew":                    {before: []time.Duration{past, late}},
+		"over, and set again":                   {before: []time.Duration{past, late}},
 		"set":                                   {before: []time.Duration{soon}, timeout: true},
 		"taken back":                            {before: []time.Duration{soon, never}},
 		"made later":                            {before: []time.Duration{soon, late}},

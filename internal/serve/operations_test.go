@@ -24,7 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 )
 
-// Whoever scrapes asks for a format: the text format has neither examples nor native
+// A scraper asks for a format: the text format has neither examples nor native
 // buckets, OpenMetrics has examples, and protobuf has both.
 func TestMetricsAreServedInEveryFormat(t *testing.T) {
 	var set metric.Set

@@ -93,7 +93,7 @@ func (g *gone) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What was cut off ends without its end, as net/http does it for whoever panics so.
+// What was cut off ends without its end, as net/http does it for a handler that panics so.
 func TestS3AnAnswerThatIsCutOffDoesNotLookWhole(t *testing.T) {
 	for _, accepted := range []string{"", "gzip"} {
 		for takes := range 2 {

@@ -79,7 +79,7 @@ func TestS2WhoLeavesOrProvesHimselfMakesRoom(t *testing.T) {
 	}
 }
 
-func TestS2WhoeverIsAskedForMoreIsNoStranger(t *testing.T) {
+func TestS2AClientThatIsAskedForMoreIsNoStranger(t *testing.T) {
 	server, client := net.Pipe()
 	defer client.Close()
 	conn := newPeerConn(server, newStrangerLimiter(prometheus.NewRegistry()), time.Now())

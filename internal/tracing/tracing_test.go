@@ -284,7 +284,7 @@ func TestNobodyWaitsForACollectorThatHangs(t *testing.T) {
 			synctest.Wait()
 		}
 		if waited := time.Since(began); waited > 0 {
-			t.Errorf("whoever recorded waited %v", waited)
+			t.Errorf("the goroutine that recorded waited %v", waited)
 		}
 		if got := tracer.count(dropped); got == 0 || got >= 2*traces {
 			t.Errorf("%d of %d spans were dropped", got, 2*traces)

@@ -734,7 +734,7 @@ func TestSchedulersAreKnownByTheirPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	found(2)
-	// Whoever is not told by name could be any of them.
+	// A scheduler that is not named could be any of them.
 	slice.Endpoints[0].TargetRef = nil
 	if err := c.Update(t.Context(), slice); err != nil {
 		t.Fatal(err)

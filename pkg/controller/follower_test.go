@@ -113,7 +113,7 @@ func (s *fakeScheduler) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStr
 	}
 }
 
-// says makes the scheduler tell something to whoever listens.
+// says makes the scheduler tell something to its watchers.
 func (s *fakeScheduler) says(t *testing.T, reply *controlwire.WatchReply) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)

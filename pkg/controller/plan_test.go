@@ -639,7 +639,7 @@ func TestAFunctionAndItsTagsHaveURLs(t *testing.T) {
 	in.hosts.URLs = urls("https://example.com", "fn.example.org")
 	out := plan(in)
 	if out.status == nil || out.status.Traffic[0].URL != "https://live---f--team.fn.example.org" {
-		t.Errorf("the status is not written anew: %+v", out.status)
+		t.Errorf("the status is not written again: %+v", out.status)
 	}
 	for _, e := range out.changes {
 		if e.reason == reasonTrafficMoved {
@@ -649,7 +649,7 @@ func TestAFunctionAndItsTagsHaveURLs(t *testing.T) {
 }
 
 // What was said is not unsaid only because the controller, or the function's
-// scheduler, starts anew.
+// scheduler, starts again.
 func TestStatusStaysWhileSchedulersSettle(t *testing.T) {
 	in := changed(given(nil), func(in *input) {
 		in.now = now.Add(time.Hour)

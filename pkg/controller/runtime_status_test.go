@@ -215,21 +215,21 @@ func TestSchedulersTogetherKeepAPool(t *testing.T) {
 
 		b.close(two)
 		expect("its stream is broken", both)
-		anew := &stream{"two:1"}
-		b.setReport(anew, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
+		second := &stream{"two:1"}
+		b.setReport(second, poolsTold(3, &controlwire.PoolFacts{Name: "a", Desired: 1, NoCapacity: true, Problem: v1alpha1.ReasonImagePullFailed, Detail: "c"}))
 		time.Sleep(2 * lostGrace)
 		b.sweep()
 		expect("it came back, and counts once", both)
 		b.close(two) // late
-		b.close(anew)
+		b.close(second)
 		time.Sleep(lostGrace)
 		b.sweep()
 		expect("it is gone", runtimeFacts{schedulers: 1, incomplete: true, generation: 2, pools: map[string]poolFacts{
 			"a": {desired: 2, ready: 1, problem: problem{v1alpha1.ReasonStartFailed, "b"}}}}, "r")
 
-		b.setReport(anew, &controlwire.WarmPools{})
+		b.setReport(second, &controlwire.WarmPools{})
 		poked = nil
-		b.close(anew)
+		b.close(second)
 		time.Sleep(lostGrace)
 		b.sweep()
 		expect("one is gone that never knew it", runtimeFacts{schedulers: 1, incomplete: true, generation: 2, pools: map[string]poolFacts{

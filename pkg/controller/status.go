@@ -110,12 +110,12 @@ func transitions(before, after *v1alpha1.FunctionStatus) []functionEvent {
 	case now.Status == metav1.ConditionTrue && old.Status == metav1.ConditionFalse:
 		tell(reasonReady, "the function can be called again", false)
 	}
-	anew := before.LatestCreatedRevisionName != after.LatestCreatedRevisionName
+	isNew := before.LatestCreatedRevisionName != after.LatestCreatedRevisionName
 	old, now = findCondition(before.Conditions, v1alpha1.ConditionRevisionReady), findCondition(after.Conditions, v1alpha1.ConditionRevisionReady)
 	switch {
-	case now.Status == metav1.ConditionTrue && (anew || old.Status != now.Status):
+	case now.Status == metav1.ConditionTrue && (isNew || old.Status != now.Status):
 		tell(reasonRevisionReady, now.Message, false)
-	case now.Status == metav1.ConditionFalse && now.Reason != v1alpha1.ReasonDraining && (anew || old.Status != now.Status || old.Reason != now.Reason):
+	case now.Status == metav1.ConditionFalse && now.Reason != v1alpha1.ReasonDraining && (isNew || old.Status != now.Status || old.Reason != now.Reason):
 		tell(now.Reason, now.Message, true)
 	}
 	if len(before.Traffic) > 0 && !slices.EqualFunc(before.Traffic, after.Traffic, sameCalls) {

@@ -347,7 +347,7 @@ func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 	if a := c.answer(); a.status != 401 {
 		t.Errorf("answered %+v", a)
 	}
-	// Whoever has sent all may go on.
+	// A client that has sent all may go on.
 	c = w.dial()
 	for range 3 {
 		c.send("POST /function/hello HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi")

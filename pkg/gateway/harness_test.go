@@ -204,7 +204,7 @@ func receive[V any](t *testing.T, from <-chan V, what string) V {
 	case v := <-from:
 		return v
 	case <-time.After(patience):
-		t.Fatalf("waited in vain for %s", what)
+		t.Fatalf("waited, and there was not %s", what)
 		panic("unreachable")
 	}
 }
@@ -215,7 +215,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	for limit := time.After(patience); !holds(); {
 		select {
 		case <-limit:
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("waited, but it did not come so far that %s", what)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -494,7 +494,7 @@ func TestSchedulersLearnWhatWasDoneWithLoans(t *testing.T) {
 	// Another stream begins at 0, and hears what is lent at once.
 	w.scheduler.stop()
 	w.scheduler.start()
-	w.scheduler.reported("the same, anew", func(r *controlwire.LoanReport) bool {
+	w.scheduler.reported("the same, again", func(r *controlwire.LoanReport) bool {
 		if r.GetServed() != 0 || r.GetExecutions() != 0 || r.GetExecutedNs() != 0 {
 			t.Errorf("a new stream begins with %v", r)
 		}

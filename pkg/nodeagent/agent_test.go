@@ -563,7 +563,7 @@ func TestVeryShortCallsStopAsking(t *testing.T) {
 		m.pass(2 * time.Second)
 		expect(t, "on a calm machine", p, "ask not")
 		m.want(9)
-		expect(t, "when it is busy anew", p, "ask")
+		expect(t, "when it is busy again", p, "ask")
 	})
 }
 

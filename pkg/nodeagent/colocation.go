@@ -121,7 +121,7 @@ type heldBack struct {
 }
 
 // change brings the instance to where it should be. It is called again until nothing failed. What cannot
-// be done is given up until the core decides anew.
+// be done is given up until the core decides again.
 func (h *heldBack) change() (cannot, failed error) {
 	if h.toCores != h.cores {
 		err := h.hold.SetCores(h.toCores)

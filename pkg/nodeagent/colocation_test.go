@@ -230,7 +230,7 @@ func TestWaitsThatBatchDoesNotCauseLeaveItAlone(t *testing.T) {
 		m.pass(8 * time.Second)
 		expectHold(t, m, "b", `cores "" frozen false closed 0`)
 		if vain, freezes := value(t, m.reg, "windlass_node_ineffective_holds_total", ""), value(t, m.reg, "windlass_node_freezes_total", ""); vain != 1 || freezes != 2 { // and once more in the probe
-			t.Errorf("%v freezes, %v in vain", freezes, vain)
+			t.Errorf("%v freezes, %v for nothing", freezes, vain)
 		}
 		if frozen := value(t, m.reg, "windlass_node_frozen_seconds_total", ""); frozen <= 0.9 || frozen > 1.5 {
 			t.Errorf("it was frozen for %v s", frozen)

@@ -83,7 +83,7 @@ func (f *Fillers) Saw(p Pod) {
 		f.pods[p.UID] = known
 	}
 	// With version 1 of control groups each container has cores of its own, so what keeps a pod off
-	// some is opened anew for new ones.
+	// some is opened again for new ones.
 	if known.leave != nil && !slices.Equal(known.Running, p.Running) {
 		f.free(known)
 	}

@@ -134,7 +134,7 @@ func TestLifeOnARealNetwork(t *testing.T) {
 }
 
 // A stream that the scheduler has not touched when it goes away is one that gRPC
-// would open anew by itself, inside the agent's next Send.
+// would open again by itself, inside the agent's next Send.
 func TestSchedulerThatGoesAwayUntouchedBlocksNothing(t *testing.T) {
 	l := listen(t, "127.0.0.1:0")
 	w := onNetwork(t, l.Addr().String(), l.Addr().String())

@@ -99,7 +99,7 @@ func (a *Agent) runNodeStream(ctx context.Context) (welcomed bool, err error) {
 	defer func() { _ = connection.Close() }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	// A stream that is refused must fail, and not be opened anew inside Send.
+	// A stream that is refused must fail, and not be opened again inside Send.
 	stream, err := nodewire.NewNodeClient(connection).Compute(ctx, grpc.MaxRetryRPCBufferSize(0))
 	if err != nil {
 		return false, err

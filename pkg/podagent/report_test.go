@@ -67,7 +67,7 @@ func TestSchedulersAreToldOfTheAgent(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if r := p.report.Load(); !r.GetBackedOff() {
-			t.Errorf("after 10 s in vain: %v", r)
+			t.Errorf("after 10 s without a call: %v", r)
 		}
 		p.lose()
 		p = w.stream()

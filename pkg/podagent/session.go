@@ -76,7 +76,7 @@ func (a *Agent) runSession(ctx context.Context, s *session, addr string) error {
 	defer func() { _ = connection.Close() }()
 	stream, err := agentwire.NewInstancesClient(connection).Pull(ctx,
 		// A stream that a scheduler refuses must fail. By default it would
-		// be opened anew inside Send, which would wait for a scheduler
+		// be opened again inside Send, which would wait for a scheduler
 		// while the agent's lock is held.
 		grpc.MaxRetryRPCBufferSize(0))
 	if err != nil {

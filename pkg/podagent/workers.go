@@ -1,7 +1,7 @@
 package podagent
 
 // workers are goroutines that run one call after the other: a new goroutine for each call would
-// grow its stack anew each time, which costs more than all else that the agent does for a short
+// grow its stack again each time, which costs more than all else that the agent does for a short
 // call. There are as many as calls have run at a time since the instance was last quiet. The
 // agent's lock guards them.
 type workers struct {

@@ -41,11 +41,11 @@ func TestWhoWaitsInVainAndLeavesIsCounted(t *testing.T) {
 		a.pull(1, doneWith(1, time.Millisecond))
 		a.askToLeave(time.Minute)
 		if vain, expired := w.value("leave_requests_total"), w.value("instances_expired_total"); vain != 1 || expired != 0 {
-			t.Errorf("%v in vain and %v expired, want 1 and 0", vain, expired)
+			t.Errorf("%v waited for nothing and %v expired, want 1 and 0", vain, expired)
 		}
 		a.askToLeave(2 * time.Hour)
 		if vain, expired := w.value("leave_requests_total"), w.value("instances_expired_total"); vain != 2 || expired != 1 {
-			t.Errorf("%v in vain and %v expired, want 2 and 1", vain, expired)
+			t.Errorf("%v waited for nothing and %v expired, want 2 and 1", vain, expired)
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestExecutionsAreCounted(t *testing.T) {
 	})
 }
 
-// Who was told to go did not leave because it waited in vain.
+// Who was told to go did not leave because no call came.
 func TestWhoWasToldToGoDidNotExpire(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn := w.put("f", minInstances(2))

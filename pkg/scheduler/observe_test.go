@@ -218,7 +218,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsCancelledLast(t *testing.T) {
 	})
 }
 
-// Whoever cancels a surplus leaves calls that wait served, and nothing else.
+// A decision that cancels a surplus leaves calls that wait served, and nothing else.
 func TestASurplusThatAppearsIsCancelled(t *testing.T) {
 	config := defaults()
 	config.Decider = "Horizon"

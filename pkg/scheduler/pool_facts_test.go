@@ -51,7 +51,7 @@ func TestAWatcherIsToldOfWarmPools(t *testing.T) {
 		v.expectPools(poolReply(7, &controlwire.PoolFacts{Name: "small", Desired: 2, Ready: 1,
 			Problem: v1alpha1.ReasonImagePullFailed, Detail: "in namespace ns: no such image"}))
 
-		// Whoever comes later is told all of it at once.
+		// A watcher that comes later learns all of it at once.
 		late := w.watch()
 		w.after(0)
 		if got := (<-late.replies).GetWarmPools().GetRuntimes(); len(got) != 1 || got[0].GetPools()[0].GetDesired() != 2 {

@@ -15,7 +15,7 @@ import (
 func (w *harness) expectReconciled() {
 	w.t.Helper()
 	if diff := w.usageDiff(); diff != "" {
-		w.t.Errorf("the roster (-made anew +kept):\n%s", diff)
+		w.t.Errorf("the roster (-made again +kept):\n%s", diff)
 	}
 	if w.scheduler.shell.metrics == nil {
 		return

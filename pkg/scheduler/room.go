@@ -118,7 +118,7 @@ func (p *placer) handleShortage(e *evaluation) {
 }
 
 // blockRefill keeps pools from growing while functions lack room that a node could have. For an
-// instance that no node can ever hold, pools would stay without spare instances in vain.
+// instance that no node can ever hold, pools would stay without spare instances for nothing.
 func (p *placer) blockRefill(now time.Time) { p.spares.blockRefill(now.Add(refillBlockTime)) }
 
 // lend makes room for functions of other schedulers that have calls, no instance and no room.

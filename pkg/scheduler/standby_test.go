@@ -51,7 +51,7 @@ func TestTheStandbyServesForASilentOwner(t *testing.T) {
 	})
 }
 
-// Whoever is starting, or is to stop, is of no help.
+// A scheduler that is starting, or is to stop, is of no help.
 func TestAStandbyThatDoesNotServeIsNoActingOwner(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
 		w.scheduler.shell.slots.Serving(false)
@@ -80,7 +80,7 @@ func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
 	})
 }
 
-// An instance that does not say hello may run all the same: whoever takes over counts it
+// An instance that does not say hello may run all the same: the scheduler that takes over counts it
 // against the maximum until it is given up. One is created in any case.
 func TestT1InstancesThatNeverConnectedCountAgainstTheMaximum(t *testing.T) {
 	for _, tc := range []struct{ most, unheard, want int }{{4, 1, 3}, {4, 4, 1}, {0, 2, 6}} {
@@ -116,7 +116,7 @@ func TestAFunctionWithoutInstancesNeedNotWait(t *testing.T) {
 	})
 }
 
-func TestWhoeverIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
+func TestASchedulerThatIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3, 4, 5)

@@ -111,7 +111,7 @@ func TestAStartLeadsToTheCallsThatWaitedForIt(t *testing.T) {
 			t.Errorf("%s took %v", whole.Name, whole.End.Sub(whole.Start))
 		}
 		if !traces[0].Scope.Context().Equal(tracing.StartOf(string(fn.UID), spec.CID).Context()) {
-			t.Error("whoever was served by it cannot name it")
+			t.Error("the call that was served by it cannot name it")
 		}
 	})
 }

@@ -106,7 +106,7 @@ func TestTheUsageIndexIsAsIfRebuilt(t *testing.T) {
 					step := random.IntN(playKinds * 500)
 					p.play(step)
 					if diff := w.usageDiff(); diff != "" {
-						t.Fatalf("after step %d, of kind %d (-made anew +kept):\n%s", n, step%playKinds, diff)
+						t.Fatalf("after step %d, of kind %d (-made again +kept):\n%s", n, step%playKinds, diff)
 					}
 				}
 			})
@@ -161,7 +161,7 @@ func (w *harness) madeAnew() []string {
 	return planner.Lines()
 }
 
-// usageDiff compares the roster as it is kept with one that is made anew. Run rests
+// usageDiff compares the roster as it is kept with one that is made again. Run rests
 // meanwhile; that it goes on only after this it learns from the locks that it takes first.
 func (w *harness) usageDiff() string {
 	synctest.Wait()

@@ -73,7 +73,7 @@ func eachPort(run func(w *platform, h *rawFrames, headers []string)) func(*platf
 var frames = []attack{
 	{"F79", "5,000 streams that are reset at once", "", eachPort(func(_ *platform, h *rawFrames, headers []string) {
 		// To evil's queue would be no different, but these may run: they are no
-		// /attack then. What counts is that whoever is honest is served.
+		// /attack then. What counts is that an honest client is served.
 		for i, name := range headers {
 			if name == attackPath {
 				headers[i] = "/function/evil.shop/"
@@ -99,7 +99,7 @@ var frames = []attack{
 		w.Error("64 MiB of headers were taken")
 	})},
 	{"F79", "settings and pings whose answers nobody reads", "", eachPort(func(w *platform, h *rawFrames, _ []string) {
-		// Whoever can send no answers any more need not go on reading either.
+		// A gateway that can send no answers any more need not go on reading either.
 		_ = h.conn.SetWriteDeadline(time.Now().Add(patience / 5))
 		for sent := range 5_000_000 {
 			if h.framer.WritePing(false, [8]byte{byte(sent)}) != nil || h.framer.WriteSettings() != nil {

@@ -292,7 +292,7 @@ func (w *platform) instanceOf(function string) provisioner.Key {
 	return receive(w.T, w.started[function], "an instance of "+function)
 }
 
-// runtime starts nothing: whoever wants to can play the instance.
+// runtime starts nothing: a test can play the instance.
 type runtime struct {
 	world *platform
 	exits chan provisioner.Exit
@@ -331,7 +331,7 @@ func (w *platform) as(c credentials.TransportCredentials, addr string) *grpc.Cli
 	return conn
 }
 
-// connect is as for whoever closes the connection.
+// connect is as for the side that closes the connection.
 func (w *platform) connect(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
 	w.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(c))
@@ -378,7 +378,7 @@ func receive[V any](t *testing.T, from <-chan V, what string) V {
 	case v := <-from:
 		return v
 	case <-time.After(patience):
-		t.Fatalf("waited in vain for %s", what)
+		t.Fatalf("waited, and there was not %s", what)
 		panic("unreachable")
 	}
 }
@@ -394,7 +394,7 @@ func (w *platform) untilWithin(d time.Duration, what string, holds func() bool) 
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	if sleep.Until(ctx, time.Millisecond, func() (bool, error) { return holds(), nil }) != nil {
-		w.Fatalf("waited in vain until %s", what)
+		w.Fatalf("waited, but it did not come so far that %s", what)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/mtls/testca"
 )
 
-// noCertificate stands for whoever has none.
+// noCertificate stands for a client that has none.
 const noCertificate = "nobody"
 
 const stranger = "some.pod"

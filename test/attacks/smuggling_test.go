@@ -57,7 +57,7 @@ var smuggling = []attack{
 	{"F87", "a chunk that is longer than it says", answered, badChunk("1\r\nAB\r\n0\r\n\r\n")},
 	{"F87", "a chunk beyond 64 bits", answered, badChunk("1ffffffffffffffff\r\nA\r\n0\r\n\r\n")},
 	{"F87", "a length and an encoding", "", func(w *platform) {
-		// The encoding counts, for whoever is behind the gateway too.
+		// The encoding counts, for a server behind the gateway too.
 		sees(seen("POST", "1\r\nA\r\n0\r\n\r\n", "Content-Length: 3", "Transfer-Encoding: chunked"), func(w *platform, g *callwire.Call, h http.Header) {
 			if g.ContentLength >= 0 || h.Get("Transfer-Encoding") != "" || h.Get("Content-Length") != "" {
 				w.Errorf("the function sees a length of %d and %v", g.ContentLength, h)
@@ -103,7 +103,7 @@ var smuggling = []attack{
 	}},
 }
 
-// badChunk sends a body to evil whose chunks are broken: whoever reads it must be
+// badChunk sends a body to evil whose chunks are broken: its reader must be
 // told that it is not whole.
 func badChunk(body string) func(*platform) {
 	return func(w *platform) {

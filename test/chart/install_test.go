@@ -42,7 +42,7 @@ func TestLifeOfARelease(t *testing.T) {
 	t.Run("accounts may do what they need and no more", func(t *testing.T) { accountsAreLimited(t, c) })
 	t.Run("the admission policy holds schedulers to functions", func(t *testing.T) { admissionPolicyHolds(t, c) })
 	t.Run("an upgrade changes no certificate and no pod", func(t *testing.T) { upgradeChangesNothing(t, c) })
-	t.Run("a Secret that was deleted is made anew by the same CA", func(t *testing.T) { deletedSecretReturns(t, c) })
+	t.Run("a Secret that was deleted is made again by the same CA", func(t *testing.T) { deletedSecretReturns(t, c) })
 	t.Run("the number of etcd's members does not change in place", func(t *testing.T) {
 		if _, err := c.runHelm(t, "upgrade", release, chartDir, "--set", "etcd.replicas=1"); err == nil || !strings.Contains(err.Error(), "made with 3 members") {
 			t.Errorf("upgrade to one member: %v", err)

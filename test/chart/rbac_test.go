@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-var update = flag.Bool("update", false, "write testdata and the chart's README.md anew")
+var update = flag.Bool("update", false, "rewrite testdata and the chart's README.md")
 
 // rules are those of an object, if it is a role.
 func rules(t *testing.T, object unstructured.Unstructured) []rbacv1.PolicyRule {
@@ -156,6 +156,6 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); with -update it is written anew:\n%s", path, diff)
+		t.Errorf("%s differs (-want +got); -update rewrites it:\n%s", path, diff)
 	}
 }

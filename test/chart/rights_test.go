@@ -201,7 +201,7 @@ func finishCleanup(t *testing.T, c *cluster) {
 		right{verb: "get", resource: "secrets", namespace: namespace},
 		right{verb: "delete", resource: "pods", namespace: "wide-open"})
 	// The rest of the release, and with it the controller's rights, is gone
-	// already, so that nothing makes anew what the cleanup removes.
+	// already, so that nothing makes again what the cleanup removes.
 	c.expect(t, "windlass-controller", false, right{verb: "create", group: "windlass.dev", resource: "clusterruntimes"})
 	pod.Status.Phase = corev1.PodSucceeded
 	if _, err := c.client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {

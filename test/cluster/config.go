@@ -132,7 +132,7 @@ func ProgramsFolder() string {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		// There is no home: whoever looks there is told what is missing.
+		// There is no home: a program that looks there learns what is missing.
 		cache = os.TempDir()
 	}
 	return filepath.Join(cache, "windlass", "kubernetes-v1.34.4")

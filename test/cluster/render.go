@@ -209,7 +209,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
 `
 }
 
-// registryConfig tells containerd where a registry is; it is read anew at each pull.
+// registryConfig tells containerd where a registry is; it is read again at each pull.
 // Before 1.7, containerd takes no file without a host.
 func registryConfig(url string) string {
 	return fmt.Sprintf("server = %[1]q\n[host.%[1]q]\n  capabilities = [\"pull\", \"resolve\"]\n", url)

@@ -76,7 +76,7 @@ var _ = Describe("A function that", func() {
 })
 
 var _ = Describe("A3: a function that ends in the middle of a call", func() {
-	DescribeTable("fails it with how it ended, and is started anew for the next",
+	DescribeTable("fails it with how it ended, and is started again for the next",
 		func(program, end, how string, change func(*v1alpha1.FunctionSpec)) {
 			needs(program)
 			// An agent that waited for the call would be killed after the stop grace, and the

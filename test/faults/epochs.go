@@ -137,7 +137,7 @@ func (w *epochWatch) moves(ctx context.Context) (int, error) {
 }
 
 // ask asks a scheduler again and again which owners it knows. Each process is an
-// observer of its own: one that was started anew may have to learn.
+// observer of its own: one that was restarted may have to learn.
 func (w *epochWatch) ask(ctx context.Context, m *lab.Member, scheduler controlwire.SchedulerClient) {
 	for {
 		pid := m.Process().PID

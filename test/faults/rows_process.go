@@ -241,7 +241,7 @@ func starve(whom func(context.Context, *faultEnv) (*lab.Member, error)) func(con
 }
 
 // killAtRandom does harm after harm, without waiting for the end of one. Gateways are
-// left alone, since whoever kills one breaks its callers' connections.
+// left alone, since killing one breaks its callers' connections.
 func killAtRandom(ctx context.Context, s *faultEnv) error {
 	harms := []func(ctx context.Context, m *lab.Member, rng *rand.Rand) error{
 		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {

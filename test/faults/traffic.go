@@ -35,7 +35,7 @@ const (
 	undoWithin  = time.Second
 )
 
-// traffic is what was seen of a function while its calls were parted, parted anew, and
+// traffic is what was seen of a function while its calls were parted, parted again, and
 // given back to an earlier revision.
 type traffic struct {
 	// share is how many percent of the calls went where 10 % were to go.
@@ -118,7 +118,7 @@ func (f *traffic) parts(ctx context.Context, s *faultEnv, many int) error {
 	return context.Cause(ctx)
 }
 
-// changes parts the calls anew again and again while they are made.
+// changes parts the calls again and again while they are made.
 func (f *traffic) changes(ctx context.Context, s *faultEnv) error {
 	return s.under(ctx, toParted, func() error {
 		for i := range int32(partChanges) {

@@ -64,7 +64,7 @@ func (s *Space) Degrade(ctx context.Context, w Netem, seed uint64) (brighten fun
 	if err := batch(ctx, fmt.Sprintf("link add %[1]s type veth peer name %[2]s\nlink set %[1]s up\nlink set %[2]s up\n", near, far)); err != nil {
 		return nil, err
 	}
-	// Whoever sends to the lab must finish a packet itself, with its checksum,
+	// A program that sends to the lab must finish a packet itself, with its checksum,
 	// as there is no device that would.
 	err = errors.Join(unhelped(far), s.Do(func() error { return unhelped("eth0") }))
 	if err == nil {

@@ -95,7 +95,7 @@ func protocol(how string) string {
 }
 
 // spread sends what goes to the service on to one of the members, at random and
-// for each connection anew, as kube-proxy does.
+// for each connection again, as kube-proxy does.
 func (s *Space) spread(ctx context.Context, service netip.Addr, members []netip.Addr) error {
 	var rules strings.Builder
 	rules.WriteString("*nat\n")

@@ -171,7 +171,7 @@ func (p *Pod) watch(ctx context.Context) {
 }
 
 // shutDown tells the agent to end and then the function, whose preStop hook waits
-// for the agent to have finished its calls. Whoever is left after the pod's grace
+// for the agent to have finished its calls. A process that is left after the pod's grace
 // is killed.
 func (p *Pod) shutDown(ctx context.Context) {
 	p.mu.Lock()

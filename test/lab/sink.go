@@ -43,7 +43,7 @@ func FullPipe() (Sink, error) {
 			return Sink{}, err
 		}
 	}
-	// Whoever writes to it now waits, as with every other pipe.
+	// A process that writes to it now waits, as with every other pipe.
 	if err := unix.SetNonblock(fds[1], false); err != nil {
 		return Sink{}, err
 	}

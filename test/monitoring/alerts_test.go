@@ -26,7 +26,7 @@ func alerts(t *testing.T) []rulefile.Rule {
 	return rules
 }
 
-// Whoever is woken by an alert must find a page, and no page may speak of an alert
+// An operator who is woken by an alert must find a page, and no page may speak of an alert
 // that is gone.
 func TestEveryAlertHasARunbookTestsAndAScenario(t *testing.T) {
 	var want []string

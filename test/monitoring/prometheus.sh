@@ -38,7 +38,7 @@ if [ ! -e "$out/.complete" ]; then
 	done
 	# Zones' sources are 200 MB, and nothing reads them.
 	rm -rf unpacked/usr/share/{doc,man,javascript/moment-timezone/data}
-	# Whoever else unpacks at the same time has the same files.
+	# Another process that unpacks at the same time has the same files.
 	cp -a --remove-destination unpacked/usr "$out/"
 	touch "$out/.complete"
 fi

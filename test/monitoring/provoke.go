@@ -19,7 +19,7 @@ import (
 func (w *harness) provoke(ctx context.Context) {
 	for name, f := range map[string]func(context.Context) error{
 		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
-		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
+		"an instance that waits for nothing": w.expire, "an instance that makes room": w.evict,
 		"an answer that breaks off":                               w.breakOff,
 		"an instance that is one too many":                        w.lower,
 		"more instances than may be created, and than are wanted": w.surge,
@@ -78,7 +78,7 @@ func (w *harness) until(ctx context.Context, expr string) error {
 	return nil
 }
 
-// expire has an instance wait in vain, and leave.
+// expire has an instance wait for a call that does not come, and leave.
 func (w *harness) expire(ctx context.Context) error {
 	const name = "brief"
 	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {

@@ -68,7 +68,7 @@ func claimsOfOthers(ctx context.Context, w *harness, _ string) (undo func() erro
 		defer close(ended)
 		offerAsStranger(ctx, w.WireAddr(w.Schedulers[0]), asAgent)
 		for ctx.Err() == nil {
-			// A gateway bounds what one connection may ask in vain.
+			// A gateway bounds how often one connection may be refused.
 			claimNothing(ctx, w.WireAddr(w.Gateways[0]), calls)
 		}
 	}()

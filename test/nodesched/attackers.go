@@ -100,7 +100,7 @@ var attacks = []attack{
 		_, err := p.talk.call(p, longCall, 0)
 		return err
 	}},
-	{name: "rejoins", what: "asks for nothing, and comes anew whenever it is low", do: func(s *siege, p *tenantPod, _ int) error {
+	{name: "rejoins", what: "asks for nothing, and comes again whenever it is low", do: func(s *siege, p *tenantPod, _ int) error {
 		if p.talk.low.Load() {
 			if err := s.rejoin(p, nil); err != nil {
 				return err
@@ -108,7 +108,7 @@ var attacks = []attack{
 		}
 		return p.work(20*time.Millisecond, 0, 1)
 	}},
-	{name: "rejoins_always", what: "asks for nothing, and comes anew each 50 ms", do: func(s *siege, p *tenantPod, _ int) error {
+	{name: "rejoins_always", what: "asks for nothing, and comes again each 50 ms", do: func(s *siege, p *tenantPod, _ int) error {
 		if err := s.rejoin(p, nil); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ var damages = []struct {
 	do         func(path string) error
 }{
 	{"N6a", "journal lost", func(path string) error {
-		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) { // it is not made anew before it is long
+		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) { // it is not made again before it is long
 			return err
 		}
 		return nil

@@ -210,7 +210,7 @@ func sign(v protoreflect.Value) int {
 	panic("amounts are numbers")
 }
 
-// told are headers that each call has anew, and what defaults of functions decide.
+// told are headers that are new in each call, and what defaults of functions decide.
 var told = []string{"Windlass-", "Traceparent", "Date", "X-Forwarded-", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"}
 
 // missing says which of the recorded things is not there any more, or has another value.
@@ -220,7 +220,7 @@ func (n names) missing(want, got protoreflect.List) error {
 		found := false
 		for j := range got.Len() {
 			k, v := keyAndValue(got.Get(j).Message())
-			found = found || k == key && (v == n.inText(value) || anew(key))
+			found = found || k == key && (v == n.inText(value) || newEachTime(key))
 		}
 		if !found {
 			return fmt.Errorf("%s: %s is missing", key, value)
@@ -244,7 +244,7 @@ func keyAndValue(m protoreflect.Message) (key, value string) {
 	return m.Get(fields.ByName("name")).String(), plain(m.Get(fields.ByName("value")))
 }
 
-func anew(key string) bool {
+func newEachTime(key string) bool {
 	for _, prefix := range told {
 		if strings.HasPrefix(key, prefix) {
 			return true

@@ -168,7 +168,7 @@ type player struct {
 	names names
 	// streams are those of the side, by their numbers in the recording.
 	streams map[int]*stream
-	// left are the streams that were ended, by whoever.
+	// left are the streams that were ended, by either side.
 	left map[int]bool
 	// offered are the calls of which that was said, by their ids then and now.
 	offered map[string]bool

@@ -24,7 +24,7 @@ var stories = []story{
 		20s   call 3 f three
 		20ms  answer 3 drei
 		2s    wait`},
-	// An instance that has waited in vain asks to leave.
+	// An instance that has got no call asks to leave.
 	{"idle-leave", `
 		0s    own scheduler-a
 		0s    function f idle=15s

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -69,7 +69,7 @@ func TestA11TheConsoleIsForPeople(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), out.String()); diff != "" {
-				t.Errorf("-want +got, and -update writes it anew:\n%s", diff)
+				t.Errorf("-want +got, and -update rewrites it:\n%s", diff)
 			}
 			if !config.Colours && strings.Contains(out.String(), "\x1b") {
 				t.Error("what a function prints reaches the terminal as it is")

@@ -19,7 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -253,7 +253,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("-want +got, and -update writes it anew:\n%s", diff)
+		t.Errorf("-want +got, and -update rewrites it:\n%s", diff)
 	}
 }
 

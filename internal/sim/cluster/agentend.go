@@ -52,7 +52,7 @@ func (a *agentEnd) feed(e agent.Event) {
 // hear brings a message of the scheduler.
 func (a *agentEnd) hear(what agent.Reply) { a.feed(agent.Received{Session: a.session, Reply: what}) }
 
-// agentWakes is when an agent's timer fires, unless it was set anew since.
+// agentWakes is when an agent's timer fires, unless it was set again since.
 type agentWakes agentEnd
 
 func (e *agentWakes) run(w *world) {

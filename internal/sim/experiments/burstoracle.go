@@ -13,7 +13,7 @@ const oracleLooks = 10 * time.Millisecond
 
 // oracle is a decider that knows what no decider can, save one thing: when the first
 // call comes, nobody can know that others will, so that it orders one instance as all
-// do. At its next look it orders the rest of n, which was found by trying. Whoever
+// do. At its next look it orders the rest of n, which was found by trying. A decider that
 // orders some of them later has longer waits, since none of them leaves.
 func oracle(n int) autoscaler.Decider {
 	return func(s autoscaler.Snapshot, _ autoscaler.Params) autoscaler.Decision {

@@ -60,7 +60,7 @@ type Colocated struct {
 	// Moves is how often the number of reserved cores changed, and Frozen how long jobs were.
 	Moves  int
 	Frozen time.Duration
-	// Vain is how often the controller gave back what it had kept back in vain.
+	// Vain is how often the controller gave back what it had kept back for nothing.
 	Vain int
 }
 

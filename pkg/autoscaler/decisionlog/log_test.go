@@ -151,7 +151,7 @@ func TestALogIsBoundedAndKeepsTheLast(t *testing.T) {
 			before := b.Last(uid, 1)
 			b.Add(uid, e)
 			oracle.add(uid, e)
-			// What was forgotten for want of room begins anew: the twin must too.
+			// What was forgotten for want of room begins again: the twin must too.
 			if len(before) == 0 {
 				kept := oracle[uid]
 				oracle[uid] = nil

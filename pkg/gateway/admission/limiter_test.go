@@ -49,7 +49,7 @@ func TestBytesAreSharedAsCallsAre(t *testing.T) {
 	enter(t, b, "third", Limits{}, 64<<10, Full)
 }
 
-// Whoever held nearly all gives way to the other as its calls end.
+// A namespace that held nearly all gives way to the other as its calls end.
 func TestGreedyNamespacesEndUpWithEqualParts(t *testing.T) {
 	b := New(Capacity{Calls: 1000, Bytes: 1})
 	held := map[string]int{}
@@ -207,7 +207,7 @@ type entry struct {
 	bytes     int64
 }
 
-// The Book agrees with a twin that counts anew what is there each time.
+// The Book agrees with a twin that counts again what is there each time.
 func TestTheBookAgreesWithASlowTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := Capacity{Calls: rapid.IntRange(1, 40).Draw(t, "calls"), Bytes: rapid.Int64Range(0, 400).Draw(t, "bytes")}

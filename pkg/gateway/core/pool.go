@@ -155,7 +155,7 @@ func (p *Pool[C, L]) Next() (w *Waiting[C], by *Lender[L], ok bool) {
 
 // Handed records that Next's call was handed over.
 func (p *Pool[C, L]) Handed(w *Waiting[C], now time.Time) {
-	if w.probe { // in vain: a loan was free first
+	if w.probe { // no instance took it: a loan was free first
 		p.pause = min(max(2*p.pause, minProbePause), maxProbePause)
 		p.probe = now.Add(p.pause)
 	}

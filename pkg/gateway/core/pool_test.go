@@ -17,7 +17,7 @@ import (
 )
 
 // The stories in testdata/pools tell who gets which call, and which calls send tickets. Each
-// line is an event; calls are handed over after each. To write the answers anew: go test -run
+// line is an event; calls are handed over after each. To rewrite the answers: go test -run
 // PoolStories -rewrite.
 func TestPoolStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/pools", func(t *testing.T, path string) {

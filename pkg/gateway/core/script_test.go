@@ -13,7 +13,7 @@ import (
 
 // The stories in testdata/stories tell what follows from what. Each line is an event, which
 // "at" puts at a time after the admission; the answer says what was decided, and at last
-// where the invocation is. To write the answers anew: go test -run Stories -rewrite.
+// where the invocation is. To rewrite the answers: go test -run Stories -rewrite.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var s story

@@ -105,7 +105,7 @@ func TestPhasesOfACall(t *testing.T) {
 			l.Executed(at(43*ms), 9*ms)
 			l.End(at(44 * ms))
 		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 30 * ms, Claim: 2 * ms, Execute: 9 * ms, Return: 2 * ms}},
-		"a call that waited in vain": {func(l *Timeline) {
+		"a call that got no instance": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(10 * ms))
 			l.Requeued()

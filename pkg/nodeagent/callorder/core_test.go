@@ -60,7 +60,7 @@ func (n *node) join(ids ...InstanceID) {
 func (n *node) learn(id InstanceID, size time.Duration) {
 	n.do(fmt.Sprint("+", id), Asked{Instance: id})
 	n.do("", Ended{Instance: id, Usage: size})
-	// Its processor time starts anew with a new instance.
+	// Its processor time starts again with a new instance.
 	n.do("", Left{Instance: id})
 	n.join(id)
 }

@@ -61,7 +61,7 @@ type (
 		Instance InstanceID
 		Usage    time.Duration
 	}
-	// Exempted says that the instance need not ask from now on, until the node is busy anew or
+	// Exempted says that the instance need not ask from now on, until the node is busy again or
 	// AskAgain.
 	Exempted struct{ Instance InstanceID }
 	// ModeChanged says that the node is busy: more threads want to run than it has cores; or

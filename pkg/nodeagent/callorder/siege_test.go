@@ -269,11 +269,11 @@ func TestLiesDoNotHarmOthers(t *testing.T) {
 		{"asks for nothing", Joined{MustAsk: true, Usage: time.Hour}, spinRound},
 		{"never had a call", asks, spinRound},
 		{"says that it runs two calls at a time", Joined{}, spinRound},
-		{"the same, and comes anew each time", Joined{}, func(p *podOfSiege, _ int, then func()) {
+		{"the same, and comes again each time", Joined{}, func(p *podOfSiege, _ int, then func()) {
 			rejoin(p, "hog")
 			p.compute(50*ms, then)
 		}},
-		{"comes as batch and then anew", asks, func(p *podOfSiege, _ int, then func()) {
+		{"comes as batch and then again", asks, func(p *podOfSiege, _ int, then func()) {
 			rejoinAs(p, Batch)
 			rejoinAs(p, Standard)
 			p.compute(50*ms, then)

@@ -189,7 +189,7 @@ const (
 	window     = 100 // arrivals or ends that slices are found from
 )
 
-// rhythm finds SFS's slice: the mean time between arrivals, times the cores, anew after each
+// rhythm finds SFS's slice: the mean time between arrivals, times the cores, again after each
 // window of arrivals.
 type rhythm struct {
 	cores    int

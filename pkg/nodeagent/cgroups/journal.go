@@ -20,7 +20,7 @@ var errGone = syscall.ENODEV
 
 // Limits of a journal.
 const (
-	// longJournal is how many lines a journal has before it is written anew.
+	// longJournal is how many lines a journal has before it is rewritten.
 	longJournal = 4096
 	// lockPatience is how long OpenJournal waits for the guardian of a predecessor, and a guardian
 	// for the end of its node agent; lockPause is between two tries.

@@ -23,7 +23,7 @@ type Core struct {
 	giving patience // for cores that return
 	thaws  patience
 	doubt  doubt
-	vain   int // how often something was in vain
+	vain   int // how often something did not help
 
 	out []Effect
 }

@@ -24,13 +24,13 @@
 //   - While nothing helps, each step is twice as large as the last one, so all is kept back soon. To stop one
 //     batch job of ten changes nothing where the others take what it left.
 //   - If all is kept back for half of JudgeFor and work waits for more than 1-Helped of what it did before the
-//     steps, they seem to be in vain. They are undone for as long, taken again, and undone again: a probe. If work does not wait longer while they are undone, they were in vain: for a Rest
+//     steps, they seem not to help. They are undone for as long, taken again, and undone again: a probe. If work does not wait longer while they are undone, they did not help: for a Rest
 //     nothing is kept back. Rests double with each such verdict. A probe changes to and fro because waits also
 //     change with what is asked of the work, from one second to the next.
-//   - Too little looks as if it were in vain. So there is a verdict only if nothing more could be kept back, or
+//   - Too little looks as if it did not help. So there is a verdict only if nothing more could be kept back, or
 //     if the work hardly waited for what was. Otherwise all is taken again, and the steps go on.
 //   - A job that ends in a probe may take the cause of the waits with it, and then it seems that what kept it back
-//     was in vain. Such a probe has no verdict: all is taken again until the next one.
+//     did not help. Such a probe has no verdict: all is taken again until the next one.
 //   - If it does wait longer, they have helped, and are taken again at once. Later probes come after
 //     ProveEvery, which doubles with each that finds so: work that waits for batch should not pay for
 //     doubts. While nothing waits, nothing is in doubt.

@@ -100,7 +100,7 @@ const searchFrom = 4
 
 func (s search) on() bool { return s.high-s.low > 1 }
 
-// rest is a time in which nothing above a level is kept back, because that was in vain.
+// rest is a time in which nothing above a level is kept back, because that did not help.
 type rest struct {
 	on      bool
 	ceiling int
@@ -209,7 +209,7 @@ func (c *Core) exhausted() bool {
 }
 
 // question begins a probe if something is kept back and work waits nevertheless. If it waits as before a
-// climb, that was in vain, it seems. If something helps, half as much may do. And once in a while all
+// climb, that did not help, it seems. If something helps, half as much may do. And once in a while all
 // must prove itself.
 func (c *Core) question(now time.Duration) {
 	p, d := c.params, &c.doubt

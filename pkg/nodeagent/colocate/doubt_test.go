@@ -99,10 +99,10 @@ func TestWhatChangesNothingIsGivenBack(t *testing.T) {
 				w := world{params: p, jobs: jobs, elsewhere: always(wait), batch: always(0), load: 0.4 * float64(cores)}
 				out := w.run(t, 1, 6000)
 				if bound := w.ladder() + p.JudgeFor + look; out.longest > bound {
-					t.Errorf("%d cores, %d jobs, a wait of %g: batch was kept back for %s in vain, and %s are allowed", cores, jobs, wait, out.longest, bound)
+					t.Errorf("%d cores, %d jobs, a wait of %g: batch was kept back for %s for nothing, and %s are allowed", cores, jobs, wait, out.longest, bound)
 				}
 				if out.frozen > 0.03 || out.kept > 0.06 || out.vain == 0 {
-					t.Errorf("%d cores, %d jobs, a wait of %g: %.3f of the jobs frozen and %.3f of the cores kept, %d times in vain", cores, jobs, wait, out.frozen, out.kept, out.vain)
+					t.Errorf("%d cores, %d jobs, a wait of %g: %.3f of the jobs frozen and %.3f of the cores kept, %d times for nothing", cores, jobs, wait, out.frozen, out.kept, out.vain)
 				}
 			}
 		}
@@ -135,7 +135,7 @@ func TestWhatHelpsStays(t *testing.T) {
 			for seed := range uint64(3) {
 				w := world{params: DefaultParams(cores), jobs: cores + 2, elsewhere: always(0), batch: always(0.3), noise: noise, rough: 10, load: 0.7}
 				if out := w.run(t, seed, 6000); out.wait > 0.03 || out.vain > 0 {
-					t.Errorf("%d cores, noise %g: work waited for %.3f of the time, %d times in vain", cores, noise, out.wait, out.vain)
+					t.Errorf("%d cores, noise %g: work waited for %.3f of the time, %d times for nothing", cores, noise, out.wait, out.vain)
 				}
 				w.elsewhere, w.batch = always(0.15), always(0.15)
 				if out := w.run(t, seed, 6000); out.wait > 0.2 || out.frozen < 0.7 {
@@ -151,7 +151,7 @@ func TestWhatHelpsStays(t *testing.T) {
 func TestReservedCoresThatHelpStay(t *testing.T) {
 	w := world{params: DefaultParams(8), jobs: 8, elsewhere: always(0), batch: always(0.3), quiet: 2, load: 0.7}
 	if out := w.run(t, 1, 6000); out.wait > 0.01 || out.frozen > 0 || out.vain > 0 {
-		t.Errorf("work waited for %.3f of the time, %.3f were frozen, %d times in vain", out.wait, out.frozen, out.vain)
+		t.Errorf("work waited for %.3f of the time, %.3f were frozen, %d times for nothing", out.wait, out.frozen, out.vain)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestAStoryOfAStepThatHelps(t *testing.T) {
 	d.expect(d.looks(5, 0.5, 0.1), Thaw{1})
 	d.expect(d.looks(5, 0.5, 0.1)) // the cause has gone meanwhile
 	if d.core.Vain() != 1 {
-		t.Errorf("%d verdicts that it was in vain", d.core.Vain())
+		t.Errorf("%d verdicts that it does not help", d.core.Vain())
 	}
 }
 
@@ -237,7 +237,7 @@ func TestAJobThatEndsInAProbeLeavesNoVerdict(t *testing.T) {
 			d.looks(5, 0.5, wait)
 		}
 		if d.core.Vain() != 0 || d.core.Frozen() != 1 {
-			t.Errorf("it ended in phase %d: %d verdicts that it was in vain, and %d frozen", phase, d.core.Vain(), d.core.Frozen())
+			t.Errorf("it ended in phase %d: %d verdicts that it does not help, and %d frozen", phase, d.core.Vain(), d.core.Frozen())
 		}
 		if d.looks(60, 0.5, 0.1); d.core.Vain() != 1 || d.core.Frozen() != 0 {
 			t.Errorf("it ended in phase %d: %d verdicts after the next probe, and %d frozen", phase, d.core.Vain(), d.core.Frozen())
@@ -256,7 +256,7 @@ func TestAJobThatEndsAfterTheLastStepLeavesNoVerdict(t *testing.T) {
 	d.expect(d.looks(2, 0.5, 0.4), Thaw{2})
 	d.looks(15, 0.5, 0.1)
 	if d.core.Vain() != 0 || d.core.Frozen() != 1 {
-		t.Errorf("%d verdicts that it was in vain, and %d frozen", d.core.Vain(), d.core.Frozen())
+		t.Errorf("%d verdicts that it does not help, and %d frozen", d.core.Vain(), d.core.Frozen())
 	}
 }
 
@@ -302,7 +302,7 @@ func TestShortWaitsOfOthersAreInVainAtLast(t *testing.T) {
 		kept += float64(d.core.Reserved()) / bursts
 	}
 	if kept > 0.3 || d.core.Vain() == 0 {
-		t.Errorf("%.2f cores were reserved, %d times in vain", kept, d.core.Vain())
+		t.Errorf("%.2f cores were reserved, %d times for nothing", kept, d.core.Vain())
 	}
 }
 
@@ -371,7 +371,7 @@ func TestNothingElseReturnsInAProbe(t *testing.T) {
 	d.expect(d.looks(5, 0.5, 0), Thaw{1})     // again
 	d.expect(d.looks(5, 0.5, 0.4), Freeze{1}) // so it helps
 	if d.core.Vain() != 0 {
-		t.Errorf("%d verdicts that it was in vain", d.core.Vain())
+		t.Errorf("%d verdicts that it does not help", d.core.Vain())
 	}
 	d = newDesk(t, DefaultParams(2))
 	d.core.Step(0, Arrived{Job: 1})
@@ -397,7 +397,7 @@ func TestWhatIsNotEnoughIsNotInVain(t *testing.T) {
 	d.expect(d.looks(5, 1, 0.06), Place{1, Cores{1, 3}})
 	d.expect(d.looks(1, 1, 0.058), Place{1, Cores{2, 2}})
 	if d.core.Vain() != 0 {
-		t.Errorf("%d verdicts that it was in vain", d.core.Vain())
+		t.Errorf("%d verdicts that it does not help", d.core.Vain())
 	}
 }
 
@@ -494,6 +494,6 @@ func TestWithoutJudgementStepsStay(t *testing.T) {
 	p.JudgeFor = 0
 	w := world{params: p, jobs: 3, elsewhere: always(0.3), batch: always(0), load: 0.7}
 	if out := w.run(t, 1, 3000); out.frozen < 0.9 || out.vain > 0 {
-		t.Errorf("%.2f are frozen, %d times in vain", out.frozen, out.vain)
+		t.Errorf("%.2f are frozen, %d times for nothing", out.frozen, out.vain)
 	}
 }

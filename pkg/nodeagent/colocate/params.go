@@ -64,7 +64,7 @@ type Params struct {
 	// ProveEvery is after how long what is kept back is given back for JudgeFor, if work waits
 	// nevertheless. It doubles each time that has shown that it helps, up to LongestFreeze without JudgeFor.
 	ProveEvery time.Duration
-	// Rest is for how long nothing is kept back after it was in vain. It doubles up to LongestRest
+	// Rest is for how long nothing is kept back after it did not help. It doubles up to LongestRest
 	// each time, and is halved each time it has helped. If work waits NewCause times as much or as little
 	// then, by the time and for what it uses, that is a new cause, and ends the rest once a quarter of it
 	// is over.

@@ -139,7 +139,7 @@ func TestNobodyGivesToOneThatIsDraining(t *testing.T) {
 	w.wantRest()
 }
 
-func TestTheLastOneLeavesKeysToWhoeverComes(t *testing.T) {
+func TestTheLastOneLeavesKeysToTheNext(t *testing.T) {
 	w := newHarness(t)
 	a := w.start("a")
 	w.run(time.Second)

@@ -11,7 +11,7 @@ import (
 
 // The stories in testdata tell how schedulers share the slots through a store. Each line
 // is what happens to one of them, to the store, or "run" and how long; the answer has
-// what each holds then. To write the answers anew: go test -run Stories -rewrite.
+// what each holds then. To rewrite the answers: go test -run Stories -rewrite.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var w *harness

@@ -181,7 +181,7 @@ func (d *Directory) publish(next *ownership.Map) {
 	d.current = next
 	select {
 	case d.changed <- struct{}{}:
-	default: // whoever reads will find this change too
+	default: // a reader will find this change too
 	}
 }
 

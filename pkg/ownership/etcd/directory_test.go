@@ -23,7 +23,7 @@ func wantMention(t *testing.T, err error, field string) {
 	}
 }
 
-// emptyStore starts another etcd. Whoever uses it must be started later, so that
+// emptyStore starts another etcd. Its users must be started later, so that
 // it ends before.
 func emptyStore(t *testing.T) *clientv3.Client {
 	t.Helper()

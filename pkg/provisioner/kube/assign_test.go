@@ -253,7 +253,7 @@ func TestAnInstanceMayBeStoppedWhileItIsTaken(t *testing.T) {
 	})
 }
 
-// A scheduler that starts anew under its name has its spare instances still; those of
+// A scheduler that starts again under its name has its spare instances still; those of
 // others are none of its business.
 func TestSpareInstancesAreFoundByTheirScheduler(t *testing.T) {
 	rt, _ := pythonRuntime{}.Get("python3.13")

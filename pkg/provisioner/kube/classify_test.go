@@ -123,7 +123,7 @@ func TestClassify(t *testing.T) {
 		"the function, then the agent": {pod: running(ended(functionC, "Error", 2, 1, ""), ended(agentC, "Completed", 0, 3, "")), ended: true, code: v1alpha1.ReasonFunctionExited, message: "status 2"},
 		"both, the agent as it should": {pod: running(ended(functionC, "Error", 143, 1, ""), ended(agentC, "Completed", 0, 1, "")), ended: true, message: "the agent exited"},
 		"both, the agent badly":        {pod: running(ended(functionC, "Error", 2, 1, ""), ended(agentC, "Error", 1, 1, "")), ended: true, code: v1alpha1.ReasonFunctionExited, message: "status 2"},
-		"the node was started anew":    {pod: running(ended(functionC, "ContainerStatusUnknown", 137, 1, "")), ended: true, code: v1alpha1.ReasonNodeLost, message: "lost the pod's containers", avoid: true},
+		"the node was restarted":       {pod: running(ended(functionC, "ContainerStatusUnknown", 137, 1, "")), ended: true, code: v1alpha1.ReasonNodeLost, message: "lost the pod's containers", avoid: true},
 		"the node is full":             {pod: running(failed("OutOfcpu", "Node didn't have enough resource: cpu")), ended: true, code: v1alpha1.ReasonNodeFull, message: "OutOfcpu: Node didn't"},
 		"the node shuts down":          {pod: running(failed("NodeShutdown", "")), ended: true, code: v1alpha1.ReasonNodeRefused, message: "NodeShutdown", avoid: true},
 		"the labels do not fit":        {pod: running(failed("NodeAffinity", "")), ended: true, code: v1alpha1.ReasonNodeRefused, message: "NodeAffinity", avoid: true},

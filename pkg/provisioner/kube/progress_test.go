@@ -75,7 +75,7 @@ func TestATakenInstanceHadItsNetwork(t *testing.T) {
 	})
 }
 
-// Whoever takes a function over knows which of its pods ran, so that it waits for
+// A scheduler that takes a function over knows which of its pods ran, so that it waits for
 // their agents before it orders others.
 func TestWhichPodsRanIsKnownWhenTheyAreTakenOver(t *testing.T) {
 	f := testFunction("hello")

@@ -82,7 +82,7 @@ func TestAnEvictionPlannerIsAsGoodAsALookAtEverything(t *testing.T) {
 }
 
 // However many ask one after the other, nobody finds room that another one was given,
-// nothing goes twice, and whoever finds none would find none anew, unless room was left
+// nothing goes twice, and a planner that finds none would find none again, unless room was left
 // over on the way.
 func TestAnEvictionPlannerMakesNoRoomTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/placement"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func input(f *v1alpha1.Function) Input {
 	if f.Name == "" {

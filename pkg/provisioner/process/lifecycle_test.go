@@ -74,7 +74,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-func TestEveryLifeHasOneGraceAndASignalForWhoeverIsLeft(t *testing.T) {
+func TestEveryLifeHasOneGraceAndASignalForProcessesThatAreLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l lifecycle
 		graces, terms := 0, 0

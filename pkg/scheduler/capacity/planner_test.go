@@ -345,7 +345,7 @@ func TestWhoIsEvictedForWhom(t *testing.T) {
 	}
 }
 
-// A function waits in vain once nothing has moved for as long as patience lasts, neither
+// A function waits for nothing once nothing has moved for as long as patience lasts, neither
 // before that nor if it has an instance, or has some room reserved.
 func TestAShortageIsUnplaceableOnceNothingHasMoved(t *testing.T) {
 	c := newCluster(1, 100)
@@ -361,7 +361,7 @@ func TestAShortageIsUnplaceableOnceNothingHasMoved(t *testing.T) {
 	}
 	for c.now.Sub(begun) < testPatience-testTick {
 		if unplaceable(want) {
-			t.Fatalf("in vain after %v", c.now.Sub(begun))
+			t.Fatalf("no hope after %v", c.now.Sub(begun))
 		}
 	}
 	if !unplaceable(want) {
@@ -373,11 +373,11 @@ func TestAShortageIsUnplaceableOnceNothingHasMoved(t *testing.T) {
 	slow := want
 	slow.Starved = false
 	if unplaceable(slow) || len(c.Shortages()) > 0 {
-		t.Error("a function that is only slow waits in vain")
+		t.Error("a function that is only slow has no hope")
 	}
 	busy.busy, busy.Since = false, c.now
 	if unplaceable(want) || c.Reserved("f") != 1 {
-		t.Error("room is coming free, and it waits in vain")
+		t.Error("room is coming free, and it has no hope")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 // The stories in testdata tell what becomes of a function and its calls. Each line is an
 // event, or "pass" and how long; the answer has what is to be done about it, and at last
-// how the function stands. To write the answers anew: go test -run Stories -rewrite.
+// how the function stands. To rewrite the answers: go test -run Stories -rewrite.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var s *story

@@ -16,7 +16,7 @@
 //     images: REGISTRY/windlass:TAG, and the same for podagent, runtime-python3.13,
 //     runtime-nodejs22.x and test-functions.
 //   - WINDLASS_E2E_KEEP: a folder for the state of the suite's own cluster, which
-//     is kept for the next run. That one builds and loads the images anew and
+//     is kept for the next run. That one builds and loads the images again and
 //     upgrades the release. Its path has at most 48 bytes; `cluster down --state
 //     FOLDER` ends it.
 //   - WINDLASS_E2E_INSTALLED=1: use the kept cluster and its release as they are,

@@ -81,7 +81,7 @@ func asPart(ctx context.Context, part string) credentials.TransportCredentials {
 	return loaded.ClientCredentials(tlsDomain.Scheduler())
 }
 
-// schedulerClient is whoever talks to a scheduler.
+// schedulerClient is a client of a scheduler.
 type schedulerClient struct {
 	agentwire.InstancesClient
 	controlwire.SchedulerClient

@@ -156,7 +156,7 @@ func values(in installation, version string) map[string]any {
 	}
 	part := func(replicas int) map[string]any {
 		// Nodes keep the tag, so that only an annotation starts the pods of a
-		// kept cluster anew.
+		// kept cluster again.
 		return map[string]any{"replicas": replicas, "podAnnotations": map[string]any{"windlass.test/image": version}}
 	}
 	gateway := part(2)

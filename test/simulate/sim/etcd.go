@@ -43,7 +43,7 @@ type etcd struct {
 	// tardy is how much later than it should a lease ends.
 	tardy   time.Duration
 	watches []*watch
-	// elsewhere are the slots without functions. Whoever has them is no part
+	// elsewhere are the slots without functions. Their owner is no part
 	// of the simulation.
 	elsewhere []coordinator.Entry
 }

@@ -261,7 +261,7 @@ func (c *chaos) restartLater(n *node, in time.Duration) {
 	})
 }
 
-// restart starts a server anew, with a clock that was set anew.
+// restart starts a server again, with a clock that was set again.
 func (c *chaos) restart(n *node) {
 	n.clock = c.newClock()
 	if n.name[0] == 's' {

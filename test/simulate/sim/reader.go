@@ -69,7 +69,7 @@ func (r *reader) compare() {
 	e, asked := r.world.etcd, r.now()
 	r.ask(func() any { return e.glance() }, func(answer any) {
 		switch g := answer.(glance); {
-		case r.watching == nil: // it has begun anew meanwhile
+		case r.watching == nil: // it has begun again meanwhile
 			r.relist()
 		case r.known.Saw(g.revision):
 			r.restart()
@@ -154,7 +154,7 @@ func (r *reader) apply(entries []coordinator.Entry) {
 	r.saw(entries)
 }
 
-// restart begins anew, after a pause.
+// restart begins again, after a pause.
 func (r *reader) restart() {
 	if r.watching != nil {
 		r.watching.over = true

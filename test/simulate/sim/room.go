@@ -78,7 +78,7 @@ func (p *placer) place(f *served) *worker {
 }
 
 // lackRoom makes room for orders that could not all be placed, and refuses what waits if
-// that is in vain.
+// that does not work.
 func (p *placer) lackRoom(c *considered) {
 	f, now := c.served, p.scheduler.now()
 	if p.planner.CouldHold(p.shape(f.fn.function)) {
@@ -212,7 +212,7 @@ func (p *placer) handInUsage(now time.Time) {
 	p.planner.Update(usages)
 }
 
-// mistrust has all usage handed in anew when it is next needed.
+// mistrust has all usage handed in again when it is next needed.
 func (p *placer) mistrust() {
 	p.rules.known(p)
 	p.planner.Invalidate()

@@ -163,7 +163,7 @@ func (r *roomRules) promised(p *placer) {
 	for _, f := range p.scheduler.all() {
 		left -= int64(p.planner.Reserved(f.fn.uid)) * f.fn.requests.MilliCPU
 		for _, e := range f.inventory.entries {
-			// One that was evicted, and then taken over anew, goes all the same.
+			// One that was evicted, and then taken over again, goes all the same.
 			if e.leaving || slices.Contains(evicted, capacity.Key{FunctionUID: f.fn.uid, CID: e.in.cid}) {
 				left += f.fn.requests.MilliCPU
 			}

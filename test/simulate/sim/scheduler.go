@@ -151,7 +151,7 @@ func (s *scheduler) of(uid string) *served {
 // hears tells whether a gateway has a stream here.
 func (s *scheduler) hears(gateway string) bool { return s.reach(gateway) != nil }
 
-// accept answers whoever opens a stream.
+// accept answers the agent that opens a stream.
 func (s *scheduler) accept(c *stream, what any) sink {
 	switch what := what.(type) {
 	case openOffers:

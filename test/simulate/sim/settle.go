@@ -261,7 +261,7 @@ func (s *scheduler) has(in *instance) bool {
 	return false
 }
 
-// describe says in the trace who has what, for whoever looks for the reason why
+// describe says in the trace who has what, for a reader who looks for the reason why
 // something does not come to rest.
 func (w *World) describe() {
 	for _, fn := range w.functions {

@@ -113,7 +113,7 @@ func (g *gateway) reaches(f *served) bool {
 // overtakes looks at the calls of other gateways that a call overtakes by a loan. Once a gateway
 // has handed over a newer call than one of another gateway, it has none that is older, since it
 // hands over its oldest first. So all loans that it has begin before, and are recalled soon. A place
-// whose call breaks is lost, and a call that wants a core has its place, so that this begins anew.
+// whose call breaks is lost, and a call that wants a core has its place, so that this begins again.
 // Where clocks go wrong, gateways do not agree on which call is older, or their scheduler on for how
 // long each has waited.
 func (w *World) overtakes(g *gateway, c *call) {

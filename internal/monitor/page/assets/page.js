@@ -248,7 +248,7 @@ function show() {
   byId("clock").textContent = new Date(s.at).toLocaleTimeString([], { hourCycle: "h23" });
   byId("totals").replaceChildren(...totals(s.totals));
   const functions = chosen(s.functions);
-  // Whoever has just pressed a button keeps it.
+  // A user who has just pressed a button keeps it.
   const focused = document.activeElement?.matches("button.name") ? document.activeElement.textContent : null;
   byId("functions").replaceChildren(...functions.flatMap((f) => {
     const open = state.open.has(keyOf(f));

@@ -10,7 +10,7 @@ const base = '/2018-06-01/runtime/';
 const connectMs = 10_000;
 // Headers that callers choose must not end the process, as more than 16 KiB would.
 const maxHeaderSize = 128 << 10;
-// By this the agent knows this process from whoever else the handler asks for URLs.
+// By this the agent knows this process from other programs that the handler asks for URLs.
 const self = { 'Windlass-Client': randomUUID() };
 
 // The calls that run now. Each is told to fail when something fails that

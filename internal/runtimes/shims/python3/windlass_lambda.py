@@ -16,7 +16,7 @@ from windlass_load import Failure, text_of
 BASE = "/2018-06-01/runtime/"
 # How long to wait for the Runtime API to listen: shim and agent start together.
 CONNECT_SECONDS = 10
-# By this the agent knows this process from whoever else the handler asks for URLs.
+# By this the agent knows this process from other programs that the handler asks for URLs.
 SELF = {"Windlass-Client": os.urandom(16).hex()}
 # What a connection fails with.
 LOST = (OSError, http.client.HTTPException)

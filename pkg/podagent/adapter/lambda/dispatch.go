@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	errNoAnswer   = fmt.Errorf("%w: the runtime client asked for the next event without answering this one, or was started anew", adapter.ErrBadAnswer)
+	errNoAnswer   = fmt.Errorf("%w: the runtime client asked for the next event without answering this one, or was restarted", adapter.ErrBadAnswer)
 	errClientGone = errors.New("the function's process has ended: its connection to the Runtime API broke before it answered")
 )
 

@@ -159,13 +159,13 @@ func TestA3AClientThatConnectsAnewLives(t *testing.T) {
 		s.write(conn, getNext(""))
 		conn.Close()
 		synctest.Wait()
-		anew := s.dialled()
+		again := s.dialled()
 		synctest.Wait()
 		other.Close()
 		synctest.Wait()
-		s.write(anew, postAnswer("a"))
+		s.write(again, postAnswer("a"))
 		s.wantAnswer(p, 200, "2")
-		anew.Close()
+		again.Close()
 	})
 }
 
@@ -232,7 +232,7 @@ func TestS13OnlyTheRuntimeIsServed(t *testing.T) {
 			if got := ask(s, local); got != served {
 				t.Fatalf("status %d", got)
 			}
-			if got := ask(s, local, headClient, "whoever is late"); got != served {
+			if got := ask(s, local, headClient, "a late client"); got != served {
 				t.Errorf("status %d", got)
 			}
 			if got := ask(s, local); got != served {

@@ -125,7 +125,7 @@ func keys(find secrets, fn *v1alpha1.Function) (map[string]string, error) {
 		case err != nil:
 			return nil, fmt.Errorf("spec.template.env[%d].valueFrom: %w", i, err)
 		default:
-			return nil, fmt.Errorf("spec.template.env[%d].valueFrom: the secret %s has no key %s: add it to FILE, and give it anew with windlass deploy --secret %s=FILE",
+			return nil, fmt.Errorf("spec.template.env[%d].valueFrom: the secret %s has no key %s: add it to FILE, and give it again with windlass deploy --secret %s=FILE",
 				i, ref.Name, ref.Key, ref.Name)
 		}
 	}
@@ -157,7 +157,7 @@ func read(dataDir, namespace, name string) (map[string]string, error) {
 		err = json.Unmarshal(text, &values)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the secret %s cannot be read: %w: give it anew with windlass deploy --secret %s=FILE", name, err, name)
+		return nil, fmt.Errorf("the secret %s cannot be read: %w: give it again with windlass deploy --secret %s=FILE", name, err, name)
 	}
 	return values, nil
 }

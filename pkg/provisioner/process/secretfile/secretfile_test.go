@@ -44,16 +44,16 @@ func TestAVariableTakesOneKeyOfASecret(t *testing.T) {
 	if err := Write(dir, "team", "db", map[string]string{"password": "a=b"}); err != nil {
 		t.Fatal(err)
 	}
-	const anew = "give it with windlass deploy --secret other=FILE"
+	const giveIt = "give it with windlass deploy --secret other=FILE"
 	for name, c := range map[string]struct {
 		secret, key string
 		optional    bool
 		want, err   string
 	}{
 		"there":             {"db", "password", false, "a=b", ""},
-		"no key":            {"db", "user", false, "", "spec.template.env[1].valueFrom: the secret db has no key user: add it to FILE, and give it anew with windlass deploy --secret db=FILE"},
+		"no key":            {"db", "user", false, "", "spec.template.env[1].valueFrom: the secret db has no key user: add it to FILE, and give it again with windlass deploy --secret db=FILE"},
 		"a key that may be": {"db", "user", true, "", ""},
-		"no secret":         {"other", "user", false, "", "spec.template.env[1].valueFrom: there is no secret other in the namespace team: " + anew},
+		"no secret":         {"other", "user", false, "", "spec.template.env[1].valueFrom: there is no secret other in the namespace team: " + giveIt},
 		"one that may be":   {"other", "user", true, "", ""},
 	} {
 		for kind, source := range map[string]*v1alpha1.EnvVarSource{
