@@ -172,7 +172,7 @@ func eachProtocol(t *testing.T, test func(w *harness, client *http.Client), opti
 	t.Run("HTTP/2", func(t *testing.T) { w := newHarness(t, options...); test(w, w.http2) })
 }
 
-func listen(t *testing.T, addr string) net.Listener {
+func listen(t testing.TB, addr string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -198,7 +198,7 @@ func newFunction(namespace, name string, timeout time.Duration) *v1alpha1.Functi
 }
 
 // receive returns what comes from a channel.
-func receive[V any](t *testing.T, from <-chan V, what string) V {
+func receive[V any](t testing.TB, from <-chan V, what string) V {
 	t.Helper()
 	select {
 	case v := <-from:

@@ -13,7 +13,7 @@ import (
 
 // fakeScheduler hands the tickets that it is offered to the test.
 type fakeScheduler struct {
-	t             *testing.T
+	t             testing.TB
 	addr          string
 	offers        chan *agentwire.Ticket
 	cancellations chan *controlwire.Cancellation
@@ -25,7 +25,7 @@ type fakeScheduler struct {
 	stream grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]
 }
 
-func newFakeScheduler(t *testing.T) *fakeScheduler {
+func newFakeScheduler(t testing.TB) *fakeScheduler {
 	s := &fakeScheduler{
 		t: t, addr: "127.0.0.1:0",
 		offers:        make(chan *agentwire.Ticket, 100_000),
