@@ -98,40 +98,40 @@ func (c *client) head(head *callwire.Head, by time.Time) error {
 }
 
 func (c *client) setHeaders(head *callwire.Head) {
-	h := c.w.Header()
-	c.functionHeaders(h, head)
+	h := c.functionHeaders(c.w.Header(), head)
 	if head.FunctionError != "" {
-		h.Set(invocation.HeaderFunctionError, invocation.Excerpt(head.FunctionError))
+		h.set(invocation.HeaderFunctionError, invocation.Excerpt(head.FunctionError))
 	}
-	if h["Content-Type"] == nil {
-		h["Content-Type"] = nil // otherwise the server guesses one from the body, such as text/html
+	if h.Header["Content-Type"] == nil {
+		h.Header["Content-Type"] = nil // otherwise the server guesses one from the body, such as text/html
 	}
 	h.Del("Content-Length")
 	switch {
 	case !bodyAllowed(head.Status):
 		// With 304 there may be one, at which clients of HTTP/2 stumble.
 	case head.ContentLength >= 0:
-		h.Set("Content-Length", strconv.FormatInt(head.ContentLength, 10))
+		h.set("Content-Length", strconv.FormatInt(head.ContentLength, 10))
 	case head.Whole && c.hasBody(head):
-		h.Set("Content-Length", strconv.Itoa(len(head.Body)))
+		h.set("Content-Length", strconv.Itoa(len(head.Body)))
 	}
 	for _, name := range head.Trailer {
-		if httpguts.ValidTrailerHeader(name) && !hopByHop[http.CanonicalHeaderKey(name)] {
+		if httpguts.ValidTrailerHeader(name) && !hopByHop(http.CanonicalHeaderKey(name)) {
 			h.Add("Trailer", name)
 		}
 	}
 }
 
 // functionHeaders sets the headers of the function's answer, and what Windlass says of the call.
-func (c *client) functionHeaders(h http.Header, head *callwire.Head) {
-	answerHeaders(h, head.Header, c.shared)
-	h.Set(invocation.HeaderInvocationID, c.state.id.String())
-	h.Set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
+func (c *client) functionHeaders(of http.Header, head *callwire.Head) answerHeader {
+	h := answerHeaders(of, head.Header, c.shared)
+	h.set(invocation.HeaderInvocationID, c.state.id.String())
+	h.set(invocation.HeaderExecuted, string(invocation.ExecutedYes))
 	if revision := c.state.destination().unit.FunctionRevisionName(); revision != "" {
-		h.Set(invocation.HeaderRevision, revision)
+		h.set(invocation.HeaderRevision, revision)
 	}
 	timing := invocation.Timing{Queue: c.state.timeline().Waited(), Cold: head.Cold, Function: head.Exec}
-	h.Add(invocation.HeaderTiming, timing.String())
+	h.add(invocation.HeaderTiming, timing.String())
+	return h
 }
 
 // hasBody reports whether an answer has a body, even an empty one.

@@ -16,19 +16,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// hopByHop are the headers that concern one connection only (RFC 9110 7.6.1),
-// and Expect, which the gateway answers itself.
-var hopByHop = map[string]bool{
-	"Connection":          true,
-	"Proxy-Connection":    true,
-	"Keep-Alive":          true,
-	"Proxy-Authenticate":  true,
-	"Proxy-Authorization": true,
-	"Te":                  true,
-	"Trailer":             true,
-	"Transfer-Encoding":   true,
-	"Upgrade":             true,
-	"Expect":              true,
+// hopByHop reports whether a header, by its canonical name, concerns one connection only (RFC 9110
+// 7.6.1), or is Expect, which the gateway answers itself.
+func hopByHop(name string) bool {
+	switch name {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade", "Expect":
+		return true
+	}
+	return false
 }
 
 // reserved reports whether only Windlass may set a header, given by its name with hyphens.
@@ -47,7 +43,7 @@ func imitatesReserved(name string) bool {
 	if reserved(name) {
 		return true
 	}
-	if strings.IndexFunc(name, isOtherChar) < 0 {
+	if isPlain(name) {
 		return false
 	}
 	hyphens := strings.Map(func(r rune) rune {
@@ -57,6 +53,16 @@ func imitatesReserved(name string) bool {
 		return r
 	}, name)
 	return reserved(hyphens) || isProxyHeader(http.CanonicalHeaderKey(hyphens))
+}
+
+// isPlain reports whether a header's name has only letters, digits and hyphens.
+func isPlain(name string) bool {
+	for i := range len(name) {
+		if isOtherChar(rune(name[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // isOtherChar reports whether a character of a header's name is neither letter, digit nor
@@ -86,7 +92,7 @@ func (named ofConnection) with(list string) ofConnection {
 // passes reports whether the other side should see a header, by its canonical name: none of the
 // connection, and none that only Windlass may set.
 func (named ofConnection) passes(name string) bool {
-	return !hopByHop[name] && !named[name] && !imitatesReserved(name)
+	return !hopByHop(name) && !named[name] && !imitatesReserved(name)
 }
 
 // headersOfConnection are those that the Connection headers of h name.
@@ -192,31 +198,50 @@ func requestHeaders(r *http.Request, id invocation.ID, from callChain) []callwir
 	return headers
 }
 
-// answerHeaders are what the client sees of the headers of a function, which has the path
-// shared on the origin that functions share.
-func answerHeaders(into http.Header, headers []callwire.Field, shared string) {
+// answerHeader is the header of an answer while it is made. Its names are canonical.
+type answerHeader struct {
+	http.Header
+	// values has those of names with one value, as most have.
+	values []string
+}
+
+// ownHeaders is how many headers the gateway sets itself, at most.
+const ownHeaders = 6
+
+// answerHeaders sets what the client sees of the headers of a function, which has the path shared on the
+// origin that functions share.
+func answerHeaders(into http.Header, headers []callwire.Field, shared string) answerHeader {
+	a := answerHeader{into, make([]string, 0, len(headers)+ownHeaders)}
 	var named ofConnection
 	for _, h := range headers {
 		if strings.EqualFold(h.Name, "Connection") {
 			named = named.with(h.Value)
 		}
 	}
-	ones := make([]string, len(headers)) // most headers have one value
-	for i, h := range headers {
+	for _, h := range headers {
 		name := http.CanonicalHeaderKey(h.Name)
 		if !named.passes(name) {
 			continue
 		}
-		value, kept := filterHeader(name, h.Value, shared)
-		switch before := into[name]; {
-		case !kept:
-		case before == nil:
-			ones[i] = value
-			into[name] = ones[i : i+1 : i+1]
-		default:
-			into[name] = append(before, value)
+		if value, kept := filterHeader(name, h.Value, shared); kept {
+			a.add(name, value)
 		}
 	}
+	return a
+}
+
+func (a *answerHeader) add(name, value string) {
+	if before := a.Header[name]; before != nil {
+		a.Header[name] = append(before, value)
+		return
+	}
+	a.set(name, value)
+}
+
+func (a *answerHeader) set(name, value string) {
+	n := len(a.values)
+	a.values = append(a.values, value)
+	a.Header[name] = a.values[n : n+1 : n+1]
 }
 
 // Proxies are the networks of the proxies in front of gateways. The gateway trusts their
@@ -256,58 +281,48 @@ func (p Proxies) trusts(peer string) bool {
 	return false
 }
 
-// proxyHeaders are the headers, besides those with one of proxyPrefixes, with which proxies
-// describe their client and its request.
-var proxyHeaders = map[string]bool{
-	"Forwarded":                true,
-	"Forwarded-For":            true,
-	"Forwarded-For-Ip":         true,
-	"X-Real-Ip":                true,
-	"X-Rewrite-Url":            true,
-	"X-Client-Ip":              true,
-	"X-Cluster-Client-Ip":      true,
-	"X-Envoy-External-Address": true,
-	"X-Scheme":                 true,
-	"X-Url-Scheme":             true,
-	"Front-End-Https":          true,
-	"Client-Ip":                true,
-	"True-Client-Ip":           true,
-	"Cf-Connecting-Ip":         true,
-	"Cf-Connecting-Ipv6":       true,
-	"Fastly-Client-Ip":         true,
-	"Fly-Client-Ip":            true,
-	"Do-Connecting-Ip":         true,
-	"X-Appengine-User-Ip":      true,
-}
-
-// proxyPrefixes are what the names of most headers of proxies begin with. All but the first three
-// say whom a proxy has authenticated.
-var proxyPrefixes = []string{
-	"X-Forwarded",
-	"X-Original-",
-	"X-Azure-",
-	"Remote-",
-	"X-Remote-",
-	"X-Auth-Request-",
-	"X-Webauth-",
-	"X-Authentik-",
-	"X-Pomerium-",
-	"X-Consumer-",
-	"X-Goog-Authenticated-User-",
-	"X-Goog-Iap-",
-	"X-Amzn-Oidc-",
-	"X-Amzn-Mtls-",
-	"X-Ms-Client-Principal",
-	"X-Ms-Token-",
-	"Cf-Access-",
-	"Tailscale-",
-	"Client-Cert",
-	"X-Client-Cert",
-	"Ssl-Client-",
-	"X-Ssl-Client-",
-}
-
-// isProxyHeader reports whether only a proxy should set a header, by its canonical name.
+// isProxyHeader reports whether only a proxy should set a header, by its canonical name: to describe its
+// client and the request, or to say whom it has authenticated.
 func isProxyHeader(name string) bool {
-	return proxyHeaders[name] || slices.ContainsFunc(proxyPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	switch name {
+	case "Forwarded", "Forwarded-For", "Forwarded-For-Ip", "Front-End-Https", "Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Cf-Connecting-Ipv6",
+		"Fastly-Client-Ip", "Fly-Client-Ip", "Do-Connecting-Ip",
+		"X-Real-Ip", "X-Rewrite-Url", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Envoy-External-Address", "X-Scheme", "X-Url-Scheme", "X-Appengine-User-Ip":
+		return true
+	}
+	prefixes := proxyPrefixes
+	if strings.HasPrefix(name, "X-") {
+		prefixes = proxyXPrefixes
+	}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
+
+// What the names of most headers of proxies begin with, with X- in front and without.
+var (
+	proxyPrefixes = []string{
+		"Remote-",
+		"Cf-Access-",
+		"Tailscale-",
+		"Client-Cert",
+		"Ssl-Client-",
+	}
+	proxyXPrefixes = []string{
+		"X-Forwarded",
+		"X-Original-",
+		"X-Azure-",
+		"X-Remote-",
+		"X-Auth-Request-",
+		"X-Webauth-",
+		"X-Authentik-",
+		"X-Pomerium-",
+		"X-Consumer-",
+		"X-Goog-Authenticated-User-",
+		"X-Goog-Iap-",
+		"X-Amzn-Oidc-",
+		"X-Amzn-Mtls-",
+		"X-Ms-Client-Principal",
+		"X-Ms-Token-",
+		"X-Client-Cert",
+		"X-Ssl-Client-",
+	}
+)

@@ -37,30 +37,22 @@ func (o *ownHosts) changed(e catalog.Event) {
 // ownPath is what of a function's own origin is Windlass's.
 const ownPath = "/.well-known/windlass"
 
-// beyondPath are the headers of an answer that change what a browser does with all of an
-// origin, by their canonical names. A function may say them on an origin of its own only.
-var beyondPath = map[string]bool{
-	"Accept-Ch":                 true,
-	"Alt-Svc":                   true,
-	"Clear-Site-Data":           true,
-	"Critical-Ch":               true,
-	"Nel":                       true,
-	"Origin-Agent-Cluster":      true,
-	"Public-Key-Pins":           true,
-	"Report-To":                 true,
-	"Reporting-Endpoints":       true,
-	"Service-Worker-Allowed":    true,
-	"Set-Cookie2":               true,
-	"Set-Login":                 true,
-	"Strict-Transport-Security": true,
-	"Use-As-Dictionary":         true,
+// beyondPath reports whether a header of an answer, by its canonical name, changes what a browser does
+// with all of an origin. A function may say it on an origin of its own only.
+func beyondPath(name string) bool {
+	switch name {
+	case "Accept-Ch", "Alt-Svc", "Clear-Site-Data", "Critical-Ch", "Nel", "Origin-Agent-Cluster", "Public-Key-Pins", "Report-To", "Reporting-Endpoints",
+		"Service-Worker-Allowed", "Set-Cookie2", "Set-Login", "Strict-Transport-Security", "Use-As-Dictionary":
+		return true
+	}
+	return false
 }
 
 // filterHeader is a header of a function's answer as the client sees it, if at all. A function
 // on the shared origin has the path shared there; it is empty on an origin of its own.
 func filterHeader(name, value, shared string) (string, bool) {
 	switch {
-	case shared != "" && beyondPath[name]:
+	case shared != "" && beyondPath(name):
 		return "", false
 	case name == "Set-Cookie":
 		return keepCookie(value, shared), true
