@@ -204,11 +204,10 @@ func fieldsMemory(fields []callwire.Field) (n int) {
 // roomForAnswer counts the memory of an answer that has come, or of its trailers, or says why there is
 // none. It is given back with the rest of the call's.
 func (g *Gateway) roomForAnswer(c *call, bytes int64) *problem {
-	more := reservation{namespace: c.function.Namespace, bytes: bytes}
-	if more.bytes == 0 {
+	if bytes == 0 {
 		return nil
 	}
-	return c.reservation.grow(more.bytes, func() *problem { return g.admitter.grow(more, g.deps.Callers.Limits(more.namespace)) })
+	return c.reservation.grow(bytes, g.deps.Callers.Limits(c.function.Namespace))
 }
 
 // headMemory is how much memory the request line, the headers and the names of trailers of a request use

@@ -27,7 +27,7 @@ type client struct {
 	shared string
 
 	w  http.ResponseWriter
-	rc *http.ResponseController
+	rc http.ResponseController
 }
 
 // relay passes on to the client what has come of the function's answer.

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/admission"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/problems"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -33,12 +34,13 @@ func unstarted(t *testing.T) *Gateway {
 
 // admitted is a call of a function without a name whose request was read.
 func (g *Gateway) admitted(spec core.Spec) *call {
+	g.admitter.admit(reservation{}, admission.Limits{})
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
 		callState: callState{
-			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), changed: make(chan struct{}, 1), invocation: core.New(spec),
+			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), changed: make(chan struct{}, 1), invocation: *core.New(spec),
 		},
-		whole: true, reservation: newReservationRef(func(int64) {}),
+		whole: true, reservation: reservationRef{admitter: g.admitter, holders: 1},
 	}
 	c.client = client{state: &c.callState, request: httptest.NewRequest("GET", "/", nil)}
 	c.client.body.ended.Store(true)

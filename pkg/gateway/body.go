@@ -51,8 +51,8 @@ func linger(rc *http.ResponseController, r *http.Request, asked bool) {
 // it need not wait for what the reader does in between.
 type requestBody struct {
 	body io.Reader
-	// abort ends a Read that is under way.
-	abort func()
+	// conn ends a Read that is under way.
+	conn readDeadliner
 	// replay keeps the bytes that a next attempt needs.
 	replay replay
 	reading
@@ -62,6 +62,9 @@ type requestBody struct {
 	budget waitBudget
 	timer  *time.Timer // gives it up while a Read is under way
 }
+
+// readDeadliner is what of an http.ResponseController a requestBody needs.
+type readDeadliner interface{ SetReadDeadline(at time.Time) error }
 
 // reading is the progress of reading a body, for observers that do not wait for it.
 type reading struct {
@@ -126,22 +129,22 @@ func (b *requestBody) readFor(attempt, offset int, p []byte, over <-chan struct{
 func (b *requestBody) abortSlowRead() {
 	if !b.mayPause.Load() {
 		b.slow.Store(true)
-		b.abort()
+		_ = b.conn.SetReadDeadline(time.Now())
 	}
 }
 
 // close ends the running Read and makes all later ones fail.
-func (b *requestBody) close(rc *http.ResponseController) {
+func (b *requestBody) close() {
 	if !b.mu.TryLock() {
 		if !b.ended.Load() {
-			_ = rc.SetReadDeadline(time.Now().Add(nextBytesTimeout))
+			_ = b.conn.SetReadDeadline(time.Now().Add(nextBytesTimeout))
 		}
 		b.mu.Lock()
 	}
 	defer b.mu.Unlock()
 	b.closed = true
 	if !b.ended.Load() {
-		_ = rc.SetReadDeadline(time.Now().Add(lingerTimeout))
+		_ = b.conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 	}
 }
 

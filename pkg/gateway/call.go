@@ -13,6 +13,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/internal/tracing"
+	"github.com/windlass-dev/windlass/pkg/gateway/admission"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -42,7 +43,7 @@ type call struct {
 	// whole says that small is the whole body, which is read beforehand.
 	whole       bool
 	small       []byte
-	reservation *reservationRef
+	reservation reservationRef
 	client      client
 }
 
@@ -186,17 +187,11 @@ func (cs *calls) snapshot() []*call {
 // reservationRef keeps a call's reservation while its handler runs or while it is among the
 // calls, whichever is longer.
 type reservationRef struct {
-	free func(grown int64)
+	admitter *admitter
 
 	mu      sync.Mutex // guards everything below
 	holders int
-	grown   int64 // bytes
-}
-
-// newReservationRef is the reference of a handler. Dropping the last reference calls free
-// once, with the bytes by which the reservation has grown.
-func newReservationRef(free func(grown int64)) *reservationRef {
-	return &reservationRef{free: free, holders: 1}
+	held    reservation
 }
 
 // addRef adds a reference.
@@ -206,16 +201,16 @@ func (s *reservationRef) addRef() {
 	s.holders++
 }
 
-// grow makes the reservation larger, unless reserve says why not. It does nothing without a holder.
-func (s *reservationRef) grow(bytes int64, reserve func() *problem) *problem {
+// grow makes the reservation larger, or says why not. It does nothing without a holder.
+func (s *reservationRef) grow(bytes int64, limits admission.Limits) *problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holders == 0 {
 		return nil
 	}
-	p := reserve()
+	p := s.admitter.grow(reservation{s.held.namespace, bytes}, limits)
 	if p == nil {
-		s.grown += bytes
+		s.held.bytes += bytes
 	}
 	return p
 }
@@ -225,6 +220,6 @@ func (s *reservationRef) dropRef() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holders--; s.holders == 0 {
-		s.free(s.grown)
+		s.admitter.free(s.held)
 	}
 }

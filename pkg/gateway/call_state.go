@@ -28,7 +28,7 @@ type callState struct {
 
 	mu         sync.Mutex // guards everything below; never held while anything waits
 	to         destination
-	invocation *core.Invocation
+	invocation core.Invocation
 	times      timeline.Timeline
 	cold       bool // it was the first of its instance
 	status     int
@@ -58,7 +58,7 @@ func (s *callState) decide(e event, p problem) core.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	unanswered := !s.invocation.Answer().Final()
-	d := e(s.invocation)
+	d := e(&s.invocation)
 	if d.Fail || d.Cut {
 		s.setProblem(p, d)
 	}
@@ -153,7 +153,7 @@ func (s *callState) audit(now time.Time, seen core.Observed) core.Decision {
 func (s *callState) claim(a *attempt, grant func(*core.Invocation) (core.Grant, error), now time.Time) (core.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	granted, err := grant(s.invocation)
+	granted, err := grant(&s.invocation)
 	if err == nil {
 		a.number, a.runBy, a.claimed = granted.Attempt, granted.RunBy, now
 		s.attempt = a

@@ -19,7 +19,7 @@ func TestTheHeadOfABrokenAnswerReachesTheClient(t *testing.T) {
 	for range 50 {
 		g, c := claimedByEnded(t, core.Spec{})
 		w := httptest.NewRecorder()
-		c.client.w, c.client.rc = w, http.NewResponseController(w)
+		c.client.w, c.client.rc = w, *http.NewResponseController(w)
 		a := c.currentAttempt()
 		a.runBy = time.Now().Add(time.Minute)
 		a.answer = callwire.NewInflow(nil, 1)
@@ -49,7 +49,7 @@ func TestAnAnswerReachesAClientWhoseBodyWasGivenUp(t *testing.T) {
 func answerGivenUp(t *testing.T, whole bool) {
 	g, c := claimedByEnded(t, core.Spec{})
 	w := httptest.NewRecorder()
-	c.client.w, c.client.rc = w, http.NewResponseController(w)
+	c.client.w, c.client.rc = w, *http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c.client.request = c.client.request.WithContext(ctx)

@@ -47,7 +47,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		to.unit, p = g.picker.pick(to.entry, to.tag)
 	}
 	// Reserve room for the call.
-	var held *reservationRef
+	var held reservation
 	if p == nil {
 		held, p = g.reserve(r, to.key.Namespace)
 	}
@@ -63,19 +63,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case c.answerBroken():
 		c.client.abortConnection()
 	case !c.client.body.ended.Load():
-		linger(c.client.rc, r, c.client.body.asked.Load())
+		linger(&c.client.rc, r, c.client.body.asked.Load())
 	}
 }
 
 // reserve reserves room for a call, or says why there is none.
-func (g *Gateway) reserve(r *http.Request, namespace string) (*reservationRef, *problem) {
+func (g *Gateway) reserve(r *http.Request, namespace string) (reservation, *problem) {
 	held := reservation{namespace: namespace, bytes: headMemory(r) + bodyMemory(r)}
-	if p := g.admitter.admit(held, g.deps.Callers.Limits(namespace)); p != nil {
-		return nil, p
-	}
-	return newReservationRef(func(grown int64) {
-		g.admitter.free(reservation{namespace: namespace, bytes: held.bytes + grown})
-	}), nil
+	return held, g.admitter.admit(held, g.deps.Callers.Limits(namespace))
 }
 
 // answerCall answers an admitted call, and leaves nothing behind that uses the request or the
@@ -92,7 +87,7 @@ func (g *Gateway) answerCall(c *call) {
 	}
 	// Answer, where the function has not.
 	c.client.writeProblem(g.config.ProblemDetail)
-	c.client.body.close(c.client.rc)
+	c.client.body.close()
 	g.metrics.callEnded(c, series)
 	g.recordCall(c)
 }
@@ -302,29 +297,29 @@ func isWellFormed(r *http.Request) bool {
 	return httpguts.ValidHostHeader(r.Host)
 }
 
-func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget, received time.Time, held *reservationRef, caller auth.Caller) *call {
+func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget, received time.Time, held reservation, caller auth.Caller) *call {
 	now, unit := time.Now(), to.unit
 	mayWait := cmp.Or(unit.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
-	rc := http.NewResponseController(w)
-	// Without it, HTTP/1.1 would read the rest of the body before the first
-	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
-	_ = rc.EnableFullDuplex()
 	c := &call{
 		callState: callState{
 			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(to.entry, unit),
 			changed: make(chan struct{}, 1), times: timeline.Begin(received),
-			invocation: core.New(core.Spec{
+			invocation: *core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,
 				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		uri: to.uri, upgrade: upgradeOf(r), trailers: announcedTrailers(r), reservation: held,
+		uri: to.uri, upgrade: upgradeOf(r), trailers: announcedTrailers(r),
+		reservation: reservationRef{admitter: g.admitter, holders: 1, held: held},
 	}
 	c.whole = isSmall(r) && c.upgrade == ""
 	c.client = client{
-		state: &c.callState, request: r, shared: to.shared, w: w, rc: rc,
-		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, budget: g.bodyWait},
+		state: &c.callState, request: r, shared: to.shared, w: w, rc: *http.NewResponseController(w),
+		body: requestBody{body: r.Body, conn: &c.client.rc, budget: g.bodyWait},
 	}
+	// Without it, HTTP/1.1 would read the rest of the body before the first
+	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
+	_ = c.client.rc.EnableFullDuplex()
 	// A function of another protocol begins once the body is whole, so a pause would only hold its instance.
 	c.client.body.mayPause.Store(unit.Spec.Template.Protocol == v1alpha1.ProtocolHTTP && invocation.IsGRPC(r.Header.Get("Content-Type")))
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}
