@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -16,16 +15,16 @@ import (
 )
 
 // recordCall logs a call that has ended, records its trace, and adds it to the call log.
-func (g *Gateway) recordCall(c *call) {
-	failed, recorded := c.windlassFailed(), c.scope.Recorded()
-	logged := g.config.LogCalls.wants(failed, recorded)
+func (g *Gateway) recordCall(c *call, end *callEnd) {
+	recorded := c.scope.Recorded()
+	logged := g.config.LogCalls.wants(end.failed, recorded)
 	if !logged && !recorded && g.deps.CallLog == nil {
 		return
 	}
-	t := c.toRecord()
+	t := c.toRecord(end)
 	if logged {
 		level := slog.LevelInfo
-		if failed {
+		if end.failed {
 			level = slog.LevelWarn
 		}
 		g.deps.Log.LogAttrs(context.Background(), level, "call ended", logAttrs(t.Record)...)
@@ -39,25 +38,22 @@ func (g *Gateway) recordCall(c *call) {
 }
 
 // toRecord is everything that is known of a call that has ended.
-func (c *call) toRecord() callRecord {
-	got, cold := c.clientOutcome()
-	broken := c.cutReason() != ""
+func (c *call) toRecord(end *callEnd) callRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	code, _ := strconv.Atoi(got.code)
 	t := callRecord{
 		Record: invocation.Record{
-			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: got.executed, Reason: c.reason,
-			Broken: broken, Cold: cold, Received: c.times.Received(),
+			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: end.code, Executed: end.executed, Reason: c.reason,
+			Broken: end.cut != "", Cold: end.cold, Received: end.times.Received(),
 		},
-		uid: string(c.to.unit.UID), version: got.revision, method: c.client.request.Method, scope: c.scope, times: c.times, earlier: c.earlier,
+		uid: string(c.to.unit.UID), version: end.revision, method: c.client.request.Method, scope: c.scope, times: end.times, earlier: c.earlier,
 	}
 	if c.attempt != nil {
 		t.CID, t.Attempt, t.Claimed = c.attempt.conn.cid, c.attempt.number, c.attempt.claimed
 	}
-	t.Ended = t.Received.Add(c.times.Total())
+	t.Ended = t.Received.Add(end.times.Total())
 	t.Phases = make([]invocation.PhaseTime, 0, timeline.Phases)
-	for phase, span := range c.times.All() {
+	for phase, span := range end.times.All() {
 		t.Phases = append(t.Phases, invocation.PhaseTime{Phase: phase.String(), Took: span.Duration()})
 	}
 	return t

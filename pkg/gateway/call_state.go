@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -294,38 +293,38 @@ func (s *callState) answerBroken() bool {
 	return a == core.AnswerCut || a == core.AnswerAbandoned
 }
 
-// cutReason is why the answer broke off after its head; empty if it did not, or if the client left.
-func (s *callState) cutReason() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.invocation.Answer() != core.AnswerCut {
-		return ""
-	}
-	return s.reason
+// callEnd is what is known of a call that was answered or given up.
+type callEnd struct {
+	outcome
+	cold bool
+	// cut is why the answer broke off after its head; empty if it did not, or if the client left.
+	cut string
+	// failed says that Windlass failed the call, or that it was broken off.
+	failed bool
+	times  timeline.Timeline
 }
 
-// clientOutcome is the answer that the client got, or its head; codeLeft if it left before.
-func (s *callState) clientOutcome() (o outcome, cold bool) {
+// callEnd is the end of a call. Its outcome is the answer that the client got, or its head; codeLeft if it
+// left before.
+func (s *callState) callEnd() callEnd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o = outcome{s.to.unit.Revision(), strconv.Itoa(codeLeft), invocation.ExecutedMaybe}
+	e := callEnd{outcome: outcome{s.to.unit.Revision(), codeLeft, invocation.ExecutedMaybe}, cold: s.cold, times: s.times}
 	switch {
 	case s.status != 0:
-		o.code, o.executed = strconv.Itoa(s.status), s.executed
+		e.code, e.executed = s.status, s.executed
 	case s.attempt == nil:
-		o.executed = invocation.ExecutedNo
+		e.executed = invocation.ExecutedNo
 	}
-	return o, s.cold
-}
-
-// windlassFailed reports whether Windlass failed the call, or the call was broken off.
-func (s *callState) windlassFailed() bool {
-	if s.answerBroken() {
-		return true
+	switch s.invocation.Answer() {
+	case core.AnswerCut:
+		e.cut, e.failed = s.reason, true
+	case core.AnswerAbandoned:
+		e.failed = true
+	default:
+		e.failed = s.reason != "" && s.status >= 500
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.reason != "" && s.status >= 500
+	return e
 }
 
 // updateTimes records the time of something in the call's timeline.

@@ -88,8 +88,9 @@ func (g *Gateway) answerCall(c *call) {
 	// Answer, where the function has not.
 	c.client.writeProblem(g.config.ProblemDetail)
 	c.client.body.close()
-	g.metrics.callEnded(c, series)
-	g.recordCall(c)
+	end := c.callEnd()
+	g.metrics.callEnded(c, series, &end)
+	g.recordCall(c, &end)
 }
 
 // refuseUnread ends a call whose request could not be read.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -216,7 +217,7 @@ func (m *metrics) callAdmitted(fn *v1alpha1.Function) *functionSeries {
 
 // callEnded counts a call that is answered or given up; series is nil if it was not admitted.
 // Counts for series that were deleted in the meantime are lost, as intended.
-func (m *metrics) callEnded(c *call, series *functionSeries) {
+func (m *metrics) callEnded(c *call, series *functionSeries, end *callEnd) {
 	if m == nil {
 		return
 	}
@@ -225,17 +226,16 @@ func (m *metrics) callEnded(c *call, series *functionSeries) {
 	} else if series = m.seriesOf(c.function); series == nil {
 		return
 	}
-	trace, times := c.traceID(), c.timeline()
-	got, cold := c.clientOutcome()
-	m.countAnswer(c.function, series, got)
-	if why := c.cutReason(); why != "" {
-		m.answerBroken(c.function, why)
+	trace := c.traceID()
+	m.countAnswer(c.function, series, end.outcome)
+	if end.cut != "" {
+		m.answerBroken(c.function, end.cut)
 	}
-	observeSeconds(series.duration, times.Total(), trace)
-	if cold {
+	observeSeconds(series.duration, end.times.Total(), trace)
+	if end.cold {
 		series.cold.Inc()
 	}
-	for phase, span := range times.All() {
+	for phase, span := range end.times.All() {
 		observeSeconds(m.phases[phase], span.Duration(), trace)
 		series.phases[phase].Add(span.Duration().Seconds())
 	}
@@ -297,7 +297,7 @@ func (m *metrics) deleteRevisions(e *rollout.Entry) {
 	for o := range s.answered {
 		if !slices.ContainsFunc(e.Units, func(u *v1alpha1.Function) bool { return u.Revision() == o.revision }) {
 			delete(s.answered, o)
-			m.invocations.DeleteLabelValues(e.Key().Namespace, e.Key().Name, o.revision, o.code, string(o.executed))
+			m.invocations.DeleteLabelValues(e.Key().Namespace, e.Key().Name, o.revision, strconv.Itoa(o.code), string(o.executed))
 		}
 	}
 }
@@ -317,7 +317,7 @@ type functionSeries struct {
 // outcome is the answer that a client got, and the revision of its call.
 type outcome struct {
 	revision string
-	code     string
+	code     int
 	executed invocation.Executed
 }
 
@@ -378,7 +378,7 @@ func (m *metrics) countAnswer(fn *v1alpha1.Function, s *functionSeries, o outcom
 		if !m.exists(fn) {
 			return
 		}
-		counter = m.invocations.WithLabelValues(fn.Namespace, fn.Name, o.revision, o.code, string(o.executed))
+		counter = m.invocations.WithLabelValues(fn.Namespace, fn.Name, o.revision, strconv.Itoa(o.code), string(o.executed))
 		s.answered[o] = counter
 	}
 	counter.Inc()

@@ -54,7 +54,7 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 	m.claimGranted()
 	m.claimRefused(core.ErrNotWaiting)
 	m.callRejected(c.function, problems.FunctionNotFound)
-	m.callEnded(c, m.callAdmitted(c.function))
+	m.callEnded(c, m.callAdmitted(c.function), &callEnd{})
 	m.deleteFunction(invocation.FunctionKey{}, true)
 }
 
@@ -62,7 +62,9 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 // what the timeline needs anyway.
 func BenchmarkMetricsOfACall(b *testing.B) {
 	functions := catalog.New()
-	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "f", UID: "uid"}}
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "f", UID: "uid", Annotations: map[string]string{v1alpha1.AnnotationRevision: "1"},
+	}}
 	functions.Put(rollout.Alone(fn))
 	config := DefaultConfig()
 	for name, reg := range map[string]prometheus.Registerer{"on": prometheus.NewRegistry(), "off": nil} {
@@ -70,7 +72,7 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 			m := newMetrics(reg, functions, newAdmitter(config.capacity()))
 			b.ReportAllocs()
 			for now := time.Now(); b.Loop(); now = now.Add(time.Millisecond) {
-				c := &call{callState: callState{function: fn, times: timeline.Begin(now), status: 200, executed: invocation.ExecutedYes}}
+				c := &call{callState: callState{function: fn, to: destination{unit: fn}, times: timeline.Begin(now), status: 200, executed: invocation.ExecutedYes}}
 				series := m.callAdmitted(c.function)
 				m.ticketOffered(false)
 				m.claimGranted()
@@ -79,7 +81,8 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 				c.times.Headed(now.Add(3*time.Millisecond), 200*time.Microsecond, 2*time.Millisecond, 0)
 				c.times.Executed(now.Add(3*time.Millisecond), 2*time.Millisecond)
 				c.times.End(now.Add(3100 * time.Microsecond))
-				m.callEnded(c, series)
+				end := c.callEnd()
+				m.callEnded(c, series, &end)
 			}
 		})
 	}
