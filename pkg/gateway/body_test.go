@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -406,6 +407,40 @@ func TestABodyIsNotAskedForInVain(t *testing.T) {
 	if a := c.answer(); a.status != 503 {
 		t.Errorf("answered %+v", a)
 	}
+}
+
+// The time that a client has to read an answer is over when the next call comes on its connection.
+func TestTheTimeOfTheLastAnswerIsNotThatOfTheNext(t *testing.T) {
+	w := newHarness(t)
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(-time.Second))
+		w.gateway.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	w.url = server.URL
+	t.Run("an answer", func(t *testing.T) {
+		w := w.in(t)
+		answers := w.call(w.get("/function/hello/"))
+		w.take().whole(200, "done")
+		wrote(t, answers, 200, invocation.ExecutedYes)
+	})
+	t.Run("a problem", func(t *testing.T) {
+		w := w.in(t)
+		wrote(t, w.call(w.get("/function/unknown/")), 404, invocation.ExecutedNo)
+	})
+	t.Run("100 Continue", func(t *testing.T) {
+		c := w.in(t).dial()
+		c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+		if line, err := c.r.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+			t.Fatalf("the client heard %q, %v", line, err)
+		}
+		_, _ = c.r.ReadString('\n')
+		c.send("body")
+		w.in(t).take().whole(200, "done")
+		if a := c.answer(); a.status != 200 || a.body != "done" {
+			t.Errorf("answered %+v", a)
+		}
+	})
 }
 
 // A client that ends its side of the connection is gone as far as HTTP goes. If
