@@ -38,7 +38,7 @@ func (g *Gateway) admitted(spec core.Spec) *call {
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
 		callState: callState{
-			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destinationOf(nil, &v1alpha1.Function{}), changed: make(chan struct{}, 1), invocation: *core.New(spec),
+			id: invocation.NewID(time.Now()), function: &v1alpha1.Function{}, to: destination{unit: &v1alpha1.Function{}}, changed: make(chan struct{}, 1), invocation: *core.New(spec),
 		},
 		whole: true, reservation: reservationRef{admitter: g.admitter, holders: 1},
 	}
@@ -88,8 +88,8 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 	now := time.Now()
 	offers := func() (again []bool) {
 		now = now.Add(2 * core.ReofferAfter)
-		g.shell.audit(now, noSlot)
-		for _, ticket := range g.shell.links.to(c.destination().slot).pending.offers {
+		g.shell.audit(now, noneMoved)
+		for _, ticket := range g.shell.links.to(c.destination().slot()).pending.offers {
 			again = append(again, ticket.GetAgain())
 		}
 		return again
@@ -97,7 +97,7 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 	if got := offers(); len(got) != 0 {
 		t.Fatalf("a link that is not open has %v", got)
 	}
-	g.shell.links.to(c.destination().slot).setOpen(new(linkStream))
+	g.shell.links.to(c.destination().slot()).setOpen(new(linkStream))
 	if got := offers(); !slices.Equal(got, []bool{false}) {
 		t.Fatalf("the first that a stream takes: again %v", got)
 	}
@@ -112,11 +112,11 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 
 func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedByEnded(t, core.Spec{})
-	g.shell.audit(time.Now(), noSlot)
+	g.shell.audit(time.Now(), noneMoved)
 	if c.answered() {
 		t.Fatal("answered by the first audit, which may have been a moment too early")
 	}
-	g.shell.audit(time.Now().Add(core.ReofferEvery), noSlot)
+	g.shell.audit(time.Now().Add(core.ReofferEvery), noneMoved)
 	if _, p := c.answer(); p == nil || p.Reason != problems.InstanceLost || p.Executed != invocation.ExecutedMaybe {
 		t.Errorf("the answer is %+v", p)
 	}
@@ -135,14 +135,14 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 		Function: &v1alpha1.Function{}, Units: []*v1alpha1.Function{another}, Routes: []rollout.Route{{Weight: 100, Unit: another}},
 	})
 	for n := range time.Duration(2) {
-		if g.shell.audit(time.Now().Add(n*core.ReofferEvery), noSlot); c.destination().unit == another {
+		if g.shell.audit(time.Now().Add(n*core.ReofferEvery), noneMoved); c.destination().unit == another {
 			t.Fatal("moved while it runs")
 		}
 	}
-	g.shell.audit(time.Now().Add(2*core.ReofferAfter), noSlot)
+	g.shell.audit(time.Now().Add(2*core.ReofferAfter), noneMoved)
 	waits := false
 	c.sendTicket(func(slot ownership.Slot, ticket *agentwire.Ticket) bool {
-		if waits = true; ticket.GetFunctionUid() != "another" || slot != destinationOf(nil, another).slot {
+		if waits = true; ticket.GetFunctionUid() != "another" || slot != (destination{unit: another}).slot() {
 			t.Errorf("it waits with %v at slot %d", ticket, slot)
 		}
 		return false
@@ -154,8 +154,8 @@ func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
 
 func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
 	g, c := claimedByEnded(t, core.Spec{MayRepeat: true})
-	g.shell.audit(time.Now(), noSlot)
-	g.shell.audit(time.Now().Add(core.ReofferEvery), noSlot)
+	g.shell.audit(time.Now(), noneMoved)
+	g.shell.audit(time.Now().Add(core.ReofferEvery), noneMoved)
 	if _, waits := c.invocation.Ticket(time.Now()); !waits {
 		t.Error("it does not wait")
 	}
@@ -204,7 +204,7 @@ func TestACallThatTwoGoroutinesQueueWaitsOnce(t *testing.T) {
 func (g *Gateway) busyRevision(uid types.UID) destination {
 	unit := &v1alpha1.Function{}
 	unit.UID = uid
-	at := destinationOf(nil, unit)
+	at := destination{unit: unit}
 	p := g.shell.pools.locked(at, invocation.FunctionKey{})
 	defer p.mu.Unlock()
 	p.core.Began(core.NewLender("cid", &agentConn{cid: "cid"}))
@@ -230,7 +230,7 @@ func TestACallDoesNotWaitForARevisionThatItHasLeft(t *testing.T) {
 // A sweep looks at no function: it comes ten times a second, and most pools are unused.
 func TestAPoolIsDroppedSomeTimeAfterItsRevision(t *testing.T) {
 	g := unstarted(t)
-	p := g.shell.pools.locked(destinationOf(nil, &v1alpha1.Function{}), invocation.FunctionKey{})
+	p := g.shell.pools.locked(destination{unit: &v1alpha1.Function{}}, invocation.FunctionKey{})
 	p.core.CountExecution(time.Second, 0)
 	p.mu.Unlock()
 	there := func() bool { return len(g.shell.pools.all()) > 0 }
@@ -258,7 +258,7 @@ func TestAPoolKeepsTheEntryOfItsFunction(t *testing.T) {
 	}
 	key := put(1)
 	entry, _ := functions.Get(key)
-	p := g.shell.pools.locked(destinationOf(entry, entry.Units[0]), key)
+	p := g.shell.pools.locked(destination{entry.Units[0], entry}, key)
 	p.mu.Unlock()
 	if runtime.GC(); p.entry != entry {
 		t.Error("the entry of the last call is not kept")

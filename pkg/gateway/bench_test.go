@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/internal/rawtcp"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/rollout"
@@ -46,7 +47,7 @@ func BenchmarkCallByLoan(b *testing.B) {
 	// The limits are those of a program: each deadline is set for each call.
 	calls := listen(b, "127.0.0.1:0")
 	server := &http.Server{Handler: g, ReadHeaderTimeout: time.Minute, IdleTimeout: time.Minute}
-	go func() { _ = server.Serve(calls) }()
+	go func() { _ = server.Serve(rawListener{calls}) }()
 	client := benchClient{b, dialBench(b, calls)}
 
 	client.send()
@@ -64,6 +65,17 @@ func BenchmarkCallByLoan(b *testing.B) {
 	if err := receive(b, ended, "the end of Run"); err != nil {
 		b.Error(err)
 	}
+}
+
+// rawListener accepts connections as the program's listeners do.
+type rawListener struct{ net.Listener }
+
+func (l rawListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return rawtcp.Wrap(c), nil
 }
 
 func dialBench(b *testing.B, l net.Listener) net.Conn {
@@ -102,7 +114,7 @@ func answerAtOnce(b *testing.B, g *gateway.Gateway, scheduler *fakeScheduler) {
 	l := listen(b, "127.0.0.1:0")
 	b.Cleanup(func() { _ = l.Close() })
 	go func() {
-		if c, err := l.Accept(); err == nil {
+		if c, err := (rawListener{l}).Accept(); err == nil {
 			_ = g.ServeAgent(callwire.NewConn(c, nil), new(fakeGuard))
 		}
 	}()

@@ -57,7 +57,7 @@ func (c *call) sendTicket(send func(ownership.Slot, *agentwire.Ticket) bool) {
 	if !waits {
 		return
 	}
-	sent := send(c.to.slot, &agentwire.Ticket{
+	sent := send(c.to.slot(), &agentwire.Ticket{
 		InvocationId: c.id[:],
 		FunctionUid:  string(c.to.unit.UID),
 		Token:        says.Token[:],

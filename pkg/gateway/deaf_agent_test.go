@@ -73,8 +73,8 @@ func TestAnAgentThatDoesNotReadHoldsUpNoOther(t *testing.T) {
 		}, callwire.KindCall},
 		"an audit finds the call lost": {func(g *Gateway, a pipedAgent, lost *call) {
 			lost.currentAttempt().ended.Store(true)
-			g.shell.audit(time.Now(), noSlot)
-			g.shell.audit(time.Now().Add(core.ReofferEvery), noSlot)
+			g.shell.audit(time.Now(), noneMoved)
+			g.shell.audit(time.Now().Add(core.ReofferEvery), noneMoved)
 			a.answers(4)
 		}, callwire.KindCall},
 		"the function has a limit now": {func(_ *Gateway, a pipedAgent, declined *call) {

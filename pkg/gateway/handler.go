@@ -303,7 +303,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	mayWait := cmp.Or(unit.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
 	c := &call{
 		callState: callState{
-			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destinationOf(to.entry, unit),
+			id: invocation.NewID(now), function: to.entry.Function, tag: to.tag, to: destination{unit, to.entry},
 			changed: make(chan struct{}, 1), times: timeline.Begin(received),
 			invocation: *core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,

@@ -65,7 +65,7 @@ func (ps *pools) locked(at destination, function invocation.FunctionKey) *pool {
 		p := ps.byUID[uid]
 		ps.mu.RUnlock()
 		if p == nil {
-			p = ps.add(&pool{uid: uid, slot: at.slot, unit: at.unit, function: function})
+			p = ps.add(&pool{uid: uid, slot: at.slot(), unit: at.unit, function: function})
 		}
 		p.mu.Lock()
 		if !p.removed {

@@ -18,13 +18,10 @@ type destination struct {
 	// unit is the revision that it belongs to, as a function of its own, and entry its function's.
 	unit  *v1alpha1.Function
 	entry *rollout.Entry
-	// slot is that of the unit.
-	slot ownership.Slot
 }
 
-func destinationOf(entry *rollout.Entry, unit *v1alpha1.Function) destination {
-	return destination{unit, entry, ownership.SlotOf(string(unit.UID), 0)}
-}
+// slot is that of the unit. Few calls send a ticket, so it is not made for all.
+func (d destination) slot() ownership.Slot { return ownership.SlotOf(string(d.unit.UID), 0) }
 
 // picker picks the unit of each call by weight. It has a sequence of rollout's numbers for
 // each function. That two functions share a sequence is rare and does no harm.

@@ -66,9 +66,9 @@ func (s *shell) run(ctx context.Context) {
 			}
 		case now := <-soon:
 			soon = nil
-			s.audit(now, noSlot)
+			s.audit(now, noneMoved)
 		case now := <-tick.C:
-			s.audit(now, noSlot)
+			s.audit(now, noneMoved)
 		case now := <-reports.C:
 			s.sweep(now)
 		case <-drops.C:
@@ -125,26 +125,26 @@ func (s *shell) offer(c *call) {
 func (s *shell) cancelTicket(c *call) { s.cancelTicketAt(c.destination(), c.id) }
 
 func (s *shell) cancelTicketAt(at destination, id invocation.ID) {
-	if l := s.links.to(at.slot); l != nil {
+	if l := s.links.to(at.slot()); l != nil {
 		l.enqueueCancel(id, string(at.unit.UID))
 	}
 }
 
-// noSlot is for audits without lost tickets.
-func noSlot(ownership.Slot) bool { return false }
+// noneMoved is for audits without lost tickets.
+func noneMoved(destination) bool { return false }
 
 // onRouteChange offers the tickets again whose slots another scheduler serves now.
 func (s *shell) onRouteChange(now time.Time) {
 	if moved, some := s.links.moved(); some {
-		s.audit(now, func(slot ownership.Slot) bool { return moved[slot] })
+		s.audit(now, func(at destination) bool { return moved[at.slot()] })
 	}
 }
 
-// audit compares the recorded state of all calls with the observed one; moved are the slots
+// audit compares the recorded state of all calls with the observed one; moved are the destinations
 // whose tickets may be lost.
-func (s *shell) audit(now time.Time, moved func(ownership.Slot) bool) {
+func (s *shell) audit(now time.Time, moved func(destination) bool) {
 	for _, c := range s.calls.snapshot() {
-		if seen, due := c.observation(now, moved(c.destination().slot)); due {
+		if seen, due := c.observation(now, moved(c.destination())); due {
 			entry, exists := s.deps.Catalog.Get(c.function.Key())
 			seen.Deleted = !exists || entry.UID() != string(c.function.UID)
 			if !seen.Deleted && s.reassign(c, entry, now) {
@@ -164,7 +164,7 @@ func (s *shell) reassign(c *call, e *rollout.Entry, now time.Time) bool {
 	unit, p := s.picker.pick(e, c.tag)
 	switch {
 	case unit != nil:
-		from, decided := c.move(destinationOf(e, unit), now)
+		from, decided := c.move(destination{unit, e}, now)
 		if decided.Wait {
 			s.dequeue(c)
 			s.cancelTicketAt(from, c.id)
