@@ -34,7 +34,7 @@ type client struct {
 func (g *Gateway) relay(c *call) {
 	interim, head, by := c.takeHead()
 	for _, one := range interim {
-		c.client.interim(one, by.runBy)
+		c.client.interim(&one, by.runBy)
 	}
 	if head == nil {
 		return

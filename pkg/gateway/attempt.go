@@ -41,11 +41,11 @@ type attempt struct {
 	claimed, runBy time.Time
 
 	// came says that the instance has sent a frame about it, and begun that the head of the
-	// answer has come. answer has the rest of an answer that is not whole. coreWait is how long
-	// it waited for a core, as the head says. Only the reader uses these.
+	// answer has come. answer has the rest of an answer that is not whole. Only the reader uses these.
 	came, begun bool
 	answer      *callwire.Inflow
-	coreWait    time.Duration
+	// head is that of the answer. Nobody changes it once the call has it.
+	head callwire.Head
 	// waitsLong says that it waits for a core although it has come by a loan.
 	waitsLong atomic.Bool
 	// longWait is what the pool knows of that.
@@ -80,7 +80,7 @@ func (a *attempt) onFrame(f callwire.Frame) error {
 		if err != nil {
 			return err
 		}
-		return a.onHead(&head)
+		return a.onHead(head)
 	case callwire.KindBody:
 		return a.onBody(f.Payload)
 	case callwire.KindEnd:
@@ -111,18 +111,19 @@ func (a *attempt) onFrame(f callwire.Frame) error {
 
 // onHead starts the answer, or is all of it. The place of an answer that is complete goes to
 // the next call before anything else.
-func (a *attempt) onHead(head *callwire.Head) error {
+func (a *attempt) onHead(came callwire.Head) error {
 	if a.begun {
 		return a.breakOff()
 	}
-	if isInterim(head.Status) && !head.Whole {
-		if a.upload != nil && head.Status == http.StatusContinue {
+	if isInterim(came.Status) && !came.Whole {
+		if a.upload != nil && came.Status == http.StatusContinue {
 			a.startUpload()
 		}
-		a.call.interimReceived(a, head)
+		a.call.interimReceived(a, came)
 		return nil
 	}
-	a.begun, a.coreWait = true, head.CoreWait
+	a.begun, a.head = true, came
+	head := &a.head
 	if head.Whole {
 		// The payload is valid until the next frame is read.
 		head.Body = append([]byte(nil), head.Body...)
@@ -290,7 +291,7 @@ func (a *attempt) freePlace(keeps bool, took time.Duration) {
 	}
 	a.conn.shell.change(a.pool, a.conn, func(pulls *lentPulls) {
 		if a.byLoan && took > 0 {
-			pulls.CountExecution(took, a.coreWait)
+			pulls.CountExecution(took, a.head.CoreWait)
 		}
 		pulls.EndWait(&a.longWait)
 		pulls.Ended(a.conn.lender, keeps)

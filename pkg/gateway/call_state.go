@@ -39,7 +39,7 @@ type callState struct {
 	attempt *attempt
 	// interim are the interim answers that the client has not got yet, head is the head of the
 	// answer if the client has not got it yet, and body the rest of an answer that is not whole.
-	interim []*callwire.Head
+	interim []callwire.Head
 	head    *callwire.Head
 	body    *callwire.Inflow
 	// coreWaited is how long it waited for cores at instances that gave it up.
@@ -202,10 +202,10 @@ func (s *callState) currentConn() *agentConn {
 const maxInterim = 16
 
 // interimReceived stores an interim answer for the handler.
-func (s *callState) interimReceived(a *attempt, head *callwire.Head) {
+func (s *callState) interimReceived(a *attempt, head callwire.Head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.attempt == a && len(s.interim) < maxInterim && headBytes(head) <= maxInterimBytes && s.invocation.Answer() == core.AnswerNone {
+	if s.attempt == a && len(s.interim) < maxInterim && headBytes(&head) <= maxInterimBytes && s.invocation.Answer() == core.AnswerNone {
 		s.interim = append(s.interim, head)
 		signal(s.changed)
 	}
@@ -227,7 +227,7 @@ func (s *callState) beginAnswer(a *attempt, head *callwire.Head) (core.Decision,
 
 // takeHead takes what has come for the client since the last time. head is nil if the answer
 // has not begun.
-func (s *callState) takeHead() (interim []*callwire.Head, head *callwire.Head, by *attempt) {
+func (s *callState) takeHead() (interim []callwire.Head, head *callwire.Head, by *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	interim, head = s.interim, s.head
