@@ -217,7 +217,7 @@ func (a *Agent) joinLocked(s *session) error {
 	a.state.functions[s.function]++
 	a.state.classes[s.class]++
 	a.metrics.showSessions(a.state.sessions)
-	s.look()
+	s.look(a.now())
 	s.counted = s.usage
 	a.metrics.countBatch(s)
 	a.applyEvent(a.now(), callorder.Joined{
@@ -260,7 +260,7 @@ func (a *Agent) leaveLocked(s *session) error {
 // countLast counts what a batch instance that has left used since the last look. A function may have
 // instances of an older revision, which has another class.
 func countLast(a *Agent, s *session) {
-	s.look()
+	s.look(a.now())
 	a.metrics.countBatch(s)
 	for _, other := range a.state.sessions {
 		if other.function == s.function && other.class == callorder.Batch {

@@ -617,6 +617,45 @@ func TestLowInstancesAreReadOnceInEachLook(t *testing.T) {
 	})
 }
 
+// A look that a message makes finds what the message has read a moment ago.
+func TestAMessageReadsItsInstanceOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, func(c *Config, _ *Deps) { c.ExemptBelow = 0 })
+		defer m.run()()
+		occupy := m.occupants("a")
+		m.want(9)
+		occupy(100 * time.Millisecond)
+		const asks = 100
+		reads := m.group("a").readCount()
+		occupy(asks * 10 * time.Millisecond)
+		if n := m.group("a").readCount() - reads; n > asks+asks/10 {
+			t.Errorf("%d reads for %d asks", n, asks)
+		}
+	})
+}
+
+// The moment at which a call begins is no sample without processor time.
+func TestACallThatHasJustBegunIsNotStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		p := m.connect("a", "f")
+		m.want(9)
+		for m.sinceLook() < 9*time.Millisecond {
+			m.pass(time.Millisecond)
+		}
+		p.ask(1) // makes a look
+		m.pass(13 * time.Millisecond)
+		if n := m.counts(); n.Holding != 1 {
+			t.Fatalf("after one sample the calls are %+v", n)
+		}
+		m.pass(12 * time.Millisecond)
+		if n := m.counts(); n.Blocked != 1 {
+			t.Errorf("after two samples the calls are %+v", n)
+		}
+	})
+}
+
 func TestSlicesAndBlockedCallsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()

@@ -73,7 +73,7 @@ func (u *usageMeter) observe(now time.Duration, sessions map[callorder.InstanceI
 			delete(u.at, id)
 			continue
 		}
-		s.look()
+		s.look(now)
 		before, known := u.at[id]
 		if known {
 			used += s.usage - before

@@ -244,9 +244,9 @@ func (c *coLocation) lookAtClaims(now time.Duration, sessions map[callorder.Inst
 	for id, s := range sessions {
 		switch {
 		case s.class == callorder.LatencyCritical:
-			s.look()
+			s.look(now)
 			claimed[id] = claim{s.usage, c.waitOf(s)}
-		case c.held[id] != nil && s.look():
+		case c.held[id] != nil && s.look(now):
 			c.apply(now, colocate.Sampled{Job: colocate.JobID(id), Usage: s.usage})
 		}
 	}

@@ -176,10 +176,10 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 	now := a.now()
 	switch m := msg.GetKind().(type) {
 	case *nodewire.ComputeRequest_Running:
-		s.look()
+		s.look(now)
 		a.applyEvent(now, callorder.Running{Instance: s.id, For: clamp(m.Running.GetForNs(), maxRunning), Usage: s.usage})
 	case *nodewire.ComputeRequest_Ask:
-		s.look()
+		s.look(now)
 		a.metrics.asks.Inc()
 		ended := a.endCall(now, s, false)
 		s.call = askedCall{ask: m.Ask.GetAsk(), waits: s.class == callorder.Standard, asked: now}
@@ -188,12 +188,12 @@ func (a *Agent) onMessage(s *session, msg *nodewire.ComputeRequest) {
 		s.sign = now
 		a.state.remindBy(now + a.config.StillEvery)
 	case *nodewire.ComputeRequest_Ended:
-		s.look()
+		s.look(now)
 		ended := a.endCall(now, s, m.Ended.GetRefused())
 		a.applyEvent(now, callorder.Ended{Instance: s.id, Usage: s.usage, Refused: m.Ended.GetRefused()})
 		a.exempt(now, s, ended)
 	case *nodewire.ComputeRequest_GaveUp:
-		s.look()
+		s.look(now)
 		if s.call.ask == m.GaveUp.GetAsk() {
 			a.endCall(now, s, true)
 		}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
 )
 
 // machine is a node agent and the machine that it believes in. Tests use it in a bubble of
@@ -198,6 +199,13 @@ func (g *fakeGroup) Usage() (time.Duration, error) {
 	return g.used, g.usageFails
 }
 
+// readCount is how often its usage was read.
+func (g *fakeGroup) readCount() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reads
+}
+
 func (g *fakeGroup) SetLow(low bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -351,15 +359,26 @@ func (p *fakeAgent) heard() []string {
 	return words
 }
 
+// counts are the calls, and sinceLook is how long ago the node agent has looked at its instances.
+func (m *machine) counts() callorder.Counts {
+	m.Agent.mu.Lock()
+	defer m.Agent.mu.Unlock()
+	return m.state.core.Counts()
+}
+
+func (m *machine) sinceLook() time.Duration {
+	m.Agent.mu.Lock()
+	defer m.Agent.mu.Unlock()
+	return m.now() - m.state.looks.lookedAt
+}
+
 // readsIn is how often the usage of groups is read while time passes.
 func (m *machine) readsIn(d time.Duration) int {
 	sum := func() (n int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, g := range m.groups {
-			g.mu.Lock()
-			n += g.reads
-			g.mu.Unlock()
+			n += g.readCount()
 		}
 		return n
 	}

@@ -101,7 +101,7 @@ func TestALongProcessYields(t *testing.T) {
 		agent.mu.Lock()
 		defer agent.mu.Unlock()
 		s := agent.state.byKey["ns/"+name+"/"+name]
-		s.look()
+		s.look(agent.now())
 		return s.usage
 	}
 	// Short calls of 10 ms, one after the other, for 2 s.

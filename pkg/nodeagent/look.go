@@ -99,11 +99,12 @@ func wantedByOthers(a *Agent, now time.Duration) bool {
 	return !known || full(got, a.config.Breath.Share, a.config.Calls.Cores, a.state.coLocation.allowed(a.config.Calls.Cores))
 }
 
-// sample tells the core how much those have used that it watches.
+// sample tells the core how much those have used that it watches. It knows that of one whose message has made this look, and
+// for a call that begins at this moment a sample would say that it does not compute.
 func (a *Agent) sample(now time.Duration) {
 	a.state.watched = a.state.core.AppendDue(a.state.watched[:0])
 	for _, id := range a.state.watched {
-		if s := a.state.sessions[id]; s != nil && s.look() {
+		if s := a.state.sessions[id]; s != nil && s.lookedAt != now && s.look(now) {
 			a.applyEvent(now, callorder.Sampled{Instance: id, Usage: s.usage})
 		}
 	}
@@ -117,7 +118,7 @@ const looksAtUnasked = 32
 func (a *Agent) lookAtUnasked(now time.Duration) {
 	a.state.watched = a.state.core.AppendUnasked(a.state.watched[:0], looksAtUnasked)
 	for _, id := range a.state.watched {
-		if s := a.state.sessions[id]; s != nil && s.look() {
+		if s := a.state.sessions[id]; s != nil && s.look(now) {
 			a.applyEvent(now, callorder.Sampled{Instance: id, Usage: s.usage})
 		}
 	}
@@ -137,7 +138,7 @@ func (a *Agent) lookAtBreath(now time.Duration, id callorder.InstanceID) {
 	if s == nil {
 		return
 	}
-	s.look()
+	s.look(now)
 	if a.state.breaths.observe(now, id, s.usage) {
 		a.writeBand(s)
 	}

@@ -47,6 +47,7 @@ type session struct {
 	why error
 
 	usage     time.Duration // at the last look
+	lookedAt  time.Duration // when that was; before all others at first
 	counted   time.Duration // usage of a batch instance that its metric has
 	waitedFor time.Duration // at the last look of co-location
 	ask, busy bool          // what the agent has heard last of its mode
@@ -81,7 +82,7 @@ type ender interface{ End(why error) }
 func newSession(of Instance) *session {
 	return &session{
 		name: of.Name, key: of.Key, function: functionKey{of.Namespace, of.Function}, group: of.Group, mustAsk: of.MustAsk,
-		waited: of.Waited, openHold: of.OpenHold,
+		waited: of.Waited, openHold: of.OpenHold, lookedAt: -1,
 		replies: outbox.New[*nodewire.ComputeReply](replyQueue),
 	}
 }
@@ -89,11 +90,15 @@ func newSession(of Instance) *session {
 // startSending sends the replies that wait, and lets others follow.
 func (s *session) startSending() { s.replies.SendBy(s.server.Send) }
 
-// look reads how much the instance has used. A group that is gone has used what it had.
-func (s *session) look() bool {
+// look reads how much the instance has used, unless that is known of this moment. A group that is gone has used
+// what it had.
+func (s *session) look(now time.Duration) bool {
+	if s.lookedAt == now {
+		return true
+	}
 	usage, err := s.group.Usage()
 	if err == nil {
-		s.usage = max(s.usage, usage)
+		s.usage, s.lookedAt = max(s.usage, usage), now
 	}
 	return err == nil
 }
