@@ -210,7 +210,7 @@ func (a *Agent) endCall(now time.Duration, s *session, refused bool) (ended bool
 	}
 	ended = s.call.granted && !refused
 	if ended {
-		a.metrics.countCall(s.function, now-s.call.since, s.usage-s.call.from, s.call.expected)
+		a.metrics.countCall(s, now-s.call.since, s.usage-s.call.from, s.call.expected)
 	}
 	s.call = askedCall{}
 	return ended

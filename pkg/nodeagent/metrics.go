@@ -188,9 +188,13 @@ func (m *metrics) showBusy(busy bool) {
 }
 
 // countCall counts a call that has ended. expected is 0 if nothing was known of its function.
-func (m *metrics) countCall(of functionKey, took, used, expected time.Duration) {
-	m.execution.WithLabelValues(of.namespace, of.name).Add(max(0, took).Seconds())
-	m.cpuTime.WithLabelValues(of.namespace, of.name).Add(max(0, used).Seconds())
+func (m *metrics) countCall(s *session, took, used, expected time.Duration) {
+	if s.execution == nil {
+		s.execution = m.execution.WithLabelValues(s.function.namespace, s.function.name)
+		s.cpuTime = m.cpuTime.WithLabelValues(s.function.namespace, s.function.name)
+	}
+	s.execution.Add(max(0, took).Seconds())
+	s.cpuTime.Add(max(0, used).Seconds())
 	if expected > 0 {
 		m.estimates.Observe(used.Seconds() / expected.Seconds())
 	}

@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -59,6 +60,8 @@ type session struct {
 	// bandless says that its group has no bands.
 	bandless bool
 	call     askedCall
+	// execution and cpuTime are the counters of its function; nil before its first call has ended.
+	execution, cpuTime prometheus.Counter
 }
 
 // askedCall is the call that an instance has asked for last, until it ends.
