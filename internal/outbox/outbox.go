@@ -38,6 +38,14 @@ func (o *Outbox[M]) Put(m M) bool {
 	return true
 }
 
+// Hold lets what is put wait for Release. It is false if a goroutine sends at the moment, which then sends that as well:
+// there must be no Release.
+func (o *Outbox[M]) Hold() bool { return o.sending.CompareAndSwap(false, true) }
+
+// Release sends what waits, in the caller's goroutine: for one that has put a message for its own peer, another goroutine
+// is work for nothing. It returns once that is sent.
+func (o *Outbox[M]) Release() { o.sendWaiting() }
+
 // sendWaiting sends until nothing waits. A message that is put between the last look and the end of sending
 // is sent by this goroutine or by a new one, as only one of both can set sending again.
 func (o *Outbox[M]) sendWaiting() {

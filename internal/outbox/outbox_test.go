@@ -76,6 +76,31 @@ func TestNothingIsSentAfterAFailure(t *testing.T) {
 	})
 }
 
+func TestWhatIsPutMeanwhileIsSentByRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, s := New[int](3), sent{t: t}
+		o.SendBy(s.send)
+		synctest.Wait()
+		if !o.Hold() {
+			t.Fatal("an idle outbox cannot be held")
+		}
+		put(t, o, 1, 2)
+		synctest.Wait()
+		if len(s.messages) > 0 || o.Hold() {
+			t.Fatalf("while it is held, %v was sent, or another one holds it", s.messages)
+		}
+		o.Release()
+		if want := []int{1, 2}; !slices.Equal(s.messages, want) {
+			t.Errorf("Release has sent %v, want %v", s.messages, want)
+		}
+		put(t, o, 3)
+		synctest.Wait()
+		if want := []int{1, 2, 3}; !slices.Equal(s.messages, want) || !o.Hold() {
+			t.Errorf("%v was sent afterwards, want %v", s.messages, want)
+		}
+	})
+}
+
 // Goroutines that put at any moment, also while the last message is being sent.
 func TestEachMessageIsSentOnceInItsPutterOrder(t *testing.T) {
 	const putters, each = 8, 2000
@@ -86,8 +111,12 @@ func TestEachMessageIsSentOnceInItsPutterOrder(t *testing.T) {
 		for p := range putters {
 			all.Go(func() {
 				for n := range each {
+					held := n%3 == 0 && o.Hold()
 					if !o.Put(1 + p*each + n) {
 						t.Error("there is no room")
+					}
+					if held {
+						o.Release()
 					}
 				}
 			})

@@ -305,6 +305,24 @@ func TestAnAgentThatDoesNotReadLosesItsStream(t *testing.T) {
 	})
 }
 
+// Its grant is written by the goroutine that reads its stream.
+func TestAnAgentThatDoesNotReadItsGrantKeepsNobodyElseWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		stuck, other := m.connect("s", "f"), m.connect("a", "f")
+		m.want(9)
+		stuck.stuck = true
+		stuck.ask(1)
+		other.heard()
+		other.ask(1)
+		expect(t, "beside it another", other, "grant 1")
+		again := m.connect("s", "f")
+		expectEnd(t, stuck, codes.Aborted)
+		expect(t, "a new stream of it", again, "welcome", "ask")
+	})
+}
+
 func TestAStreamThatSaysNothingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(t, nil)

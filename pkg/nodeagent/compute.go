@@ -160,7 +160,12 @@ func (a *Agent) receive(s *session) error {
 		if err != nil {
 			return err
 		}
-		a.onMessage(s, msg)
+		if s.replies.Hold() {
+			a.onMessage(s, msg)
+			s.replies.Release() // a grant, mostly
+		} else {
+			a.onMessage(s, msg)
+		}
 		if pause := pace.Next(a.now()); pause > 0 && !sleep.For(s.server.Context(), pause) {
 			return nil
 		}
