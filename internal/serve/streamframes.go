@@ -55,6 +55,7 @@ var frameReaders = sync.Pool{New: func() any {
 	r := &frameReader{}
 	r.framer = http2.NewFramer(io.Discard, r)
 	r.framer.SetMaxReadFrameSize(minFrame)
+	r.framer.SetReuseFrames()
 	r.framer.ReadMetaHeaders = hpack.NewDecoder(0, nil)
 	r.framer.MaxHeaderListSize = maxWireHeaders
 	return r
