@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
 
 const (
@@ -97,15 +99,14 @@ func (w *frameWriter) finish(s *agentStream, httpStatus int, err error) error {
 // message sends a message of a stream. It waits for the client's windows, for which the connection
 // must be read meanwhile.
 func (w *frameWriter) message(s *agentStream, m proto.Message) error {
-	size := proto.Size(m)
 	buffer := writeBuffers.Get().(*[]byte)
 	defer keepWriteBuffer(buffer)
-	b := (*buffer)[:0]
-	b = binary.BigEndian.AppendUint32(append(b, 0), uint32(size))
-	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, m)
+	var prefix [messagePrefix]byte
+	b, err := nodewire.MarshalAppend(append((*buffer)[:0], prefix[:]...), m)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
+	binary.BigEndian.PutUint32(b[1:], uint32(len(b)-messagePrefix))
 	*buffer = b
 	for rest := b; len(rest) > 0; {
 		n, err := w.part(s, rest)

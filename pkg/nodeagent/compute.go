@@ -225,8 +225,11 @@ func (a *Agent) endCall(now time.Duration, s *session, refused bool) (ended bool
 // lasts until the node is busy again or the instance has used the time that the core allows it, so a
 // function that has become longer is noticed.
 func (a *Agent) exempt(now time.Duration, s *session, ended bool) {
+	if !ended {
+		return
+	}
 	mean, known := a.state.core.Mean(s.function.namespace, s.function.name)
-	if ended && known && mean < a.config.ExemptBelow && a.state.core.MayBeExempt(now, s.id) {
+	if known && mean < a.config.ExemptBelow && a.state.core.MayBeExempt(now, s.id) {
 		s.setMode(a.state.mode.busy, false)
 		a.applyEvent(now, callorder.Exempted{Instance: s.id})
 	}

@@ -1,6 +1,7 @@
 package nodewire
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -45,6 +46,21 @@ func TestAMessageThatIsNotEmptyIsReplaced(t *testing.T) {
 	m := &ComputeRequest{Kind: &ComputeRequest_Running{Running: &Running{ForNs: 1}}}
 	if err := Unmarshal(encoded(t, requests[4]), m); err != nil || !proto.Equal(m, requests[4]) {
 		t.Errorf("%v, %v", m, err)
+	}
+}
+
+func TestRepliesAreEncodedAsByProto(t *testing.T) {
+	replies := []proto.Message{
+		&ComputeReply{}, (*ComputeReply)(nil), &ComputeReply{Kind: &ComputeReply_Still{Still: &Still{}}}, &ComputeReply{Kind: &ComputeReply_Grant{}}, requests[1],
+	}
+	for _, ask := range []uint64{0, 1, 127, 128, math.MaxInt64, math.MaxUint64} {
+		replies = append(replies, &ComputeReply{Kind: &ComputeReply_Grant{Grant: &Grant{Ask: ask}}})
+	}
+	for _, r := range replies {
+		want := append([]byte("before"), encoded(t, r)...)
+		if got, err := MarshalAppend([]byte("before"), r); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v is %x, %v; want %x", r, got, err, want)
+		}
 	}
 }
 
