@@ -52,7 +52,8 @@ const (
 	// whether it is there, and pingWithin how long it may take to say so.
 	pingAfter  = 30 * time.Second
 	pingWithin = 15 * time.Second
-	// lookEvery is how often a server that shuts down looks whether handlers have ended that it waits for.
+	// lookEvery is how often a server that shuts down looks whether handlers have ended that it waits for, and a message that
+	// waits for its client whether the server shuts down.
 	lookEvery = 20 * time.Millisecond
 )
 

@@ -118,6 +118,31 @@ func TestAMessageWaitsForTheClientsWindow(t *testing.T) {
 	})
 }
 
+// A handler that sends in the goroutine that receives does not see that the server ends while a message waits for the client.
+func TestAClientWithoutRoomDoesNotKeepAServerFromEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		var sent error
+		s := startScheduler(t, m, nil, func(stream pullServer) error {
+			if _, err := stream.Recv(); err != nil {
+				return err
+			}
+			sent = stream.Send(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Release: strings.Repeat("x", 1000)}}})
+			return sent
+		})
+		c := newRawAgent(t, m.dial())
+		_ = c.framer.WriteSettings(http2Window(100))
+		c.opens(1)
+		c.says(1, ping)
+		c.hears("settings ack", "settings ack", "headers 1 :status=200 content-type=application/grpc", "data 1 of 100 bytes")
+		stopped := time.Now()
+		s.end(t)
+		if waited := time.Since(stopped); waited > 100*time.Millisecond || !errors.Is(sent, errFinished) {
+			t.Errorf("the server ends after %v, and the handler learns %v", waited, sent)
+		}
+	})
+}
+
 // A client that reads nothing can only keep itself waiting.
 func TestAClientThatReadsNothingLosesItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

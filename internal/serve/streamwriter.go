@@ -150,22 +150,28 @@ func (w *frameWriter) part(s *agentStream, data []byte) (n int, err error) {
 	return n, w.write(b)
 }
 
-// await waits until a window has grown.
+// await waits until a window has grown. It looks whether the server ends: a handler that sends in its own goroutine receives
+// nothing meanwhile, which would tell it.
 func (w *frameWriter) await(s *agentStream) error {
 	w.mu.Lock()
 	room := w.room
 	w.mu.Unlock()
-	late := time.NewTimer(windowWithin)
-	defer late.Stop()
-	select {
-	case <-room:
-		return nil
-	case <-s.ended:
-		return errFinished
-	case <-late.C:
-		s.End(errSlow)
-		return errSlow
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for late := time.Now().Add(windowWithin); time.Now().Before(late); {
+		select {
+		case <-room:
+			return nil
+		case <-s.ended:
+			return errFinished
+		case <-look.C:
+		}
+		if s.conn.closing.Load() {
+			return errFinished
+		}
 	}
+	s.End(errSlow)
+	return errSlow
 }
 
 // grown lets a message that waits look again. The caller holds the lock.
