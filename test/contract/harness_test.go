@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
@@ -360,10 +361,10 @@ type result struct {
 	body bytes.Buffer
 }
 
-func (r *result) WriteHead(h adapter.Head) error { r.head = h; return nil }
-func (r *result) Write(p []byte) (int, error)    { return r.body.Write(p) }
-func (r *result) WriteTrailer(http.Header) error { return nil }
-func waiting(t *testing.T) context.Context       { return within(t, patience) }
+func (r *result) WriteHead(h adapter.Head) error       { r.head = h; return nil }
+func (r *result) Write(p []byte) (int, error)          { return r.body.Write(p) }
+func (r *result) WriteTrailer(invocation.Fields) error { return nil }
+func waiting(t *testing.T) context.Context             { return within(t, patience) }
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
@@ -377,7 +378,7 @@ func call(t *testing.T, a *lambda.Adapter, id, event string) *result {
 	deadline, _ := ctx.Deadline()
 	in := &adapter.Call{
 		ID: fmt.Sprintf("%032s", id), Attempt: 1, Method: http.MethodPost, RequestURI: "/", Host: "checked",
-		Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(event)), Body: bytes.NewReader([]byte(event)), Deadline: deadline,
+		Header: invocation.Fields{{Name: "Content-Type", Value: "application/json"}}, ContentLength: int64(len(event)), Body: bytes.NewReader([]byte(event)), Deadline: deadline,
 	}
 	if err := a.Invoke(ctx, in, w); err != nil {
 		t.Fatalf("the event %s: %v", event, err)

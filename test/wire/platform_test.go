@@ -322,7 +322,7 @@ func (f *function) Invoke(ctx context.Context, call *adapter.Call, w adapter.Res
 }
 
 func (a answer) write(w adapter.ResultWriter) error {
-	head := adapter.Head{Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/plain"}}, ContentLength: int64(len(a.text))}
+	head := adapter.Head{Status: http.StatusOK, Header: invocation.Fields{{Name: "Content-Type", Value: "text/plain"}}, ContentLength: int64(len(a.text))}
 	switch a.how {
 	case "break":
 		return adapter.ErrFunctionLost
