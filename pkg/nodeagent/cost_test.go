@@ -171,7 +171,7 @@ func TestAgentsOfBenchmarkCall(t *testing.T) {
 	for n := range callAgents {
 		streams = append(streams, openAsAgents(t, addr, creds, n))
 	}
-	fmt.Print("+")
+	_, _ = fmt.Fprint(os.Stdout, "+")
 	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is closed
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range calls {
@@ -187,7 +187,7 @@ func TestAgentsOfBenchmarkCall(t *testing.T) {
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	fmt.Print("+")
+	_, _ = fmt.Fprint(os.Stdout, "+")
 }
 
 // openAsAgents opens a stream on a connection of its own, with windows of a fixed size, and waits until calls have to ask.
