@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/wire"
-	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
 
 var (
@@ -180,7 +179,7 @@ func (s *agentStream) decodeFirst(m proto.Message) (n int, err error) {
 	case len(s.in) < messagePrefix+length:
 		return 0, nil
 	}
-	if err := nodewire.Unmarshal(s.in[messagePrefix:messagePrefix+length], m); err != nil {
+	if err := decode(s.in[messagePrefix:messagePrefix+length], m); err != nil {
 		return 0, status.Error(codes.Internal, "the message is none: "+err.Error())
 	}
 	return messagePrefix + length, nil

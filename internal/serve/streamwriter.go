@@ -11,8 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 )
 
 const (
@@ -102,7 +100,7 @@ func (w *frameWriter) message(s *agentStream, m proto.Message) error {
 	buffer := writeBuffers.Get().(*[]byte)
 	defer keepWriteBuffer(buffer)
 	var prefix [messagePrefix]byte
-	b, err := nodewire.MarshalAppend(append((*buffer)[:0], prefix[:]...), m)
+	b, err := encode(append((*buffer)[:0], prefix[:]...), m)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}

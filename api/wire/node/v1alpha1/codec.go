@@ -1,48 +1,23 @@
 package nodewire
 
-import (
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-)
+import "google.golang.org/protobuf/encoding/protowire"
 
-// Unmarshal is proto.Unmarshal. An ask and the end of a call, which are nearly all that a busy node hears, it decodes itself: a
-// node agent sleeps between two of them, and the way through tables of types is then in no cache.
-func Unmarshal(b []byte, m proto.Message) error {
-	if r, is := m.(*ComputeRequest); is && r.Kind == nil && r.decodeCall(b) {
-		return nil
+// A node agent sleeps between two messages, so the way of package proto through tables of types is in no cache. Nearly all that
+// a busy node hears are asks and ends of calls, and nearly all that it says are grants: those know a shorter way.
+
+// Encode appends the encoded reply. It is false if only package proto knows how.
+func (x *ComputeReply) Encode(b []byte) ([]byte, bool) {
+	if x.GetGrant() == nil {
+		return b, false
 	}
-	return proto.Unmarshal(b, m)
+	return appendGrant(b, x.GetGrant().GetAsk()), true
 }
 
-// MarshalAppend is that of package proto. A grant, which is nearly all that a node agent says, it encodes itself, for the
-// same reason.
-func MarshalAppend(b []byte, m proto.Message) ([]byte, error) {
-	if r, is := m.(*ComputeReply); is && r.GetGrant() != nil {
-		return appendGrant(b, r.GetGrant().GetAsk()), nil
-	}
-	return proto.MarshalOptions{}.MarshalAppend(b, m)
-}
-
-// appendGrant appends a reply that is a grant.
-func appendGrant(b []byte, ask uint64) []byte {
-	b = protowire.AppendTag(b, grantField, protowire.BytesType)
-	if ask == 0 {
-		return append(b, 0)
-	}
-	b = protowire.AppendVarint(b, uint64(1+protowire.SizeVarint(ask)))
-	return protowire.AppendVarint(protowire.AppendTag(b, 1, protowire.VarintType), ask)
-}
-
-// Fields of ComputeRequest, and of ComputeReply.
-const (
-	askField, endedField = 3, 4
-	grantField           = 3
-)
-
-// decodeCall decodes an ask or the end of a call. It is false for everything else, also if a later release says more in them.
-func (x *ComputeRequest) decodeCall(b []byte) bool {
+// Decode decodes an ask or the end of a call into an empty request. It is false for everything else, also if a later release says
+// more in them.
+func (x *ComputeRequest) Decode(b []byte) bool {
 	field, wireType, n := protowire.ConsumeTag(b)
-	if n < 0 || wireType != protowire.BytesType {
+	if x.Kind != nil || n < 0 || wireType != protowire.BytesType {
 		return false
 	}
 	inner, m := protowire.ConsumeBytes(b[n:])
@@ -61,6 +36,22 @@ func (x *ComputeRequest) decodeCall(b []byte) bool {
 	}
 	return x.Kind != nil
 }
+
+// appendGrant appends a reply that is a grant.
+func appendGrant(b []byte, ask uint64) []byte {
+	b = protowire.AppendTag(b, grantField, protowire.BytesType)
+	if ask == 0 {
+		return append(b, 0)
+	}
+	b = protowire.AppendVarint(b, uint64(1+protowire.SizeVarint(ask)))
+	return protowire.AppendVarint(protowire.AppendTag(b, 1, protowire.VarintType), ask)
+}
+
+// Fields of ComputeRequest, and of ComputeReply.
+const (
+	askField, endedField = 3, 4
+	grantField           = 3
+)
 
 // numbers reads the members of a message, from 1 to at most 2, that are all numbers. It is false if there is another one.
 func numbers(b []byte, most protowire.Number) (members [3]uint64, ok bool) {

@@ -36,36 +36,38 @@ func TestCallsAreDecodedWithoutTables(t *testing.T) {
 		_, ask := r.GetKind().(*ComputeRequest_Ask)
 		_, ended := r.GetKind().(*ComputeRequest_Ended)
 		var got ComputeRequest
-		if decoded := got.decodeCall(encoded(t, r)); decoded != (ask || ended) || decoded && !proto.Equal(&got, r) {
+		if decoded := got.Decode(encoded(t, r)); decoded != (ask || ended) || decoded && !proto.Equal(&got, r) {
 			t.Errorf("%v: %v, %v", r, decoded, &got)
 		}
 	}
 }
 
-func TestAMessageThatIsNotEmptyIsReplaced(t *testing.T) {
+func TestOnlyAnEmptyRequestIsDecodedInto(t *testing.T) {
 	m := &ComputeRequest{Kind: &ComputeRequest_Running{Running: &Running{ForNs: 1}}}
-	if err := Unmarshal(encoded(t, requests[4]), m); err != nil || !proto.Equal(m, requests[4]) {
-		t.Errorf("%v, %v", m, err)
+	if m.Decode(encoded(t, requests[4])) || m.GetRunning().GetForNs() != 1 {
+		t.Errorf("%v", m)
 	}
 }
 
 func TestRepliesAreEncodedAsByProto(t *testing.T) {
-	replies := []proto.Message{
-		&ComputeReply{}, (*ComputeReply)(nil), &ComputeReply{Kind: &ComputeReply_Still{Still: &Still{}}}, &ComputeReply{Kind: &ComputeReply_Grant{}}, requests[1],
+	for _, r := range []*ComputeReply{
+		{}, nil, {Kind: &ComputeReply_Still{Still: &Still{}}}, {Kind: &ComputeReply_Grant{}},
+	} {
+		if got, ok := r.Encode([]byte("before")); ok || string(got) != "before" {
+			t.Errorf("%v is %x, %v", r, got, ok)
+		}
 	}
 	for _, ask := range []uint64{0, 1, 127, 128, math.MaxInt64, math.MaxUint64} {
-		replies = append(replies, &ComputeReply{Kind: &ComputeReply_Grant{Grant: &Grant{Ask: ask}}})
-	}
-	for _, r := range replies {
+		r := &ComputeReply{Kind: &ComputeReply_Grant{Grant: &Grant{Ask: ask}}}
 		want := append([]byte("before"), encoded(t, r)...)
-		if got, err := MarshalAppend([]byte("before"), r); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%v is %x, %v; want %x", r, got, err, want)
+		if got, ok := r.Encode([]byte("before")); !ok || !bytes.Equal(got, want) {
+			t.Errorf("%v is %x, %v; want %x", r, got, ok, want)
 		}
 	}
 }
 
-// Whatever comes, it means what it means to proto.Unmarshal.
-func FuzzUnmarshal(f *testing.F) {
+// Whatever is decoded means what it means to proto.Unmarshal.
+func FuzzDecode(f *testing.F) {
 	for _, r := range requests {
 		b := encoded(f, r)
 		f.Add(b)
@@ -80,9 +82,11 @@ func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte{0x1a, 0x0b, 0x08, 1, 1, 1, 1, 1, 1, 1, 1}) // it is not all there
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var got, want ComputeRequest
-		err, wantErr := Unmarshal(b, &got), proto.Unmarshal(b, &want)
-		if (err == nil) != (wantErr == nil) || err == nil && !proto.Equal(&got, &want) {
-			t.Errorf("%x: %v, %v; want %v, %v", b, &got, err, &want, wantErr)
+		if !got.Decode(b) {
+			return
+		}
+		if err := proto.Unmarshal(b, &want); err != nil || !proto.Equal(&got, &want) {
+			t.Errorf("%x: %v; want %v, %v", b, &got, &want, err)
 		}
 	})
 }
