@@ -17,7 +17,7 @@ type scaling struct {
 	lost      []invocation.CID
 	takenOver time.Time
 	// settled is how many instances there were at the first decision as an orphan; -1
-	// while somebody confirms the ownership.
+	// while somebody confirms the ownership, and after the slot was with another scheduler.
 	settled int
 	// surplus is for how many ticks idle instances were too many.
 	surplus int
@@ -30,7 +30,7 @@ func (c *scaling) before(e core.Event) {
 	switch e := e.(type) {
 	case core.OwnershipChanged:
 		if e.Term == core.Unserved {
-			c.lost, c.blocked = nil, false
+			c.lost, c.blocked, c.settled = nil, false, -1
 		} else {
 			c.takenOver = c.served.scheduler.now()
 		}
