@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,9 +58,10 @@ func parseHead(minor, status int, text, method string) (answerHead, error) {
 		return answerHead{}, err
 	}
 	h := answerHead{Head: adapter.Head{Status: status, Header: fields}, upgrade: f.upgrade}
-	h.closes = hasToken(f.connection, "close") || minor == 0 && !hasToken(f.connection, "keep-alive")
-	if len(f.connection) > 0 {
-		h.Header = slices.DeleteFunc(h.Header, func(field invocation.Field) bool { return hasToken(f.connection, field.Name) })
+	connection := tokensOf(f.connection)
+	h.closes = connection["close"] || minor == 0 && !connection["keep-alive"]
+	if len(connection) > 0 {
+		h.Header = slices.DeleteFunc(h.Header, func(field invocation.Field) bool { return connection[strings.ToLower(field.Name)] })
 	}
 	chunked := minor > 0 && len(f.encodings) > 0
 	if chunked {
@@ -81,11 +83,14 @@ func parseHead(minor, status int, text, method string) (answerHead, error) {
 	return h, nil
 }
 
-// blanks are what may stand around a value.
-const blanks = " \t"
+// folded is the end of a line whose value goes on in the next one (RFC 9112, 5.2).
+var folded = regexp.MustCompile(`[ \t]*\r?\n[ \t]+`)
 
 // parseFields reads fields up to an empty line. Those about a message itself go to f, if it is not nil.
 func parseFields(text string, f *framing) (invocation.Fields, error) {
+	if strings.Contains(text, "\n ") || strings.Contains(text, "\n\t") {
+		text = folded.ReplaceAllString(text, " ")
+	}
 	fields := make(invocation.Fields, 0, strings.Count(text, "\n"))
 	for {
 		var line string
@@ -93,18 +98,11 @@ func parseFields(text string, f *framing) (invocation.Fields, error) {
 		if line = strings.TrimSuffix(line, "\r"); line == "" {
 			break
 		}
-		if last := len(fields) - 1; line[0] == ' ' || line[0] == '\t' { // the value goes on (RFC 9112, 5.2)
-			if last < 0 {
-				return nil, fmt.Errorf("its line %q belongs to no header", line[:min(len(line), maxQuoted)])
-			}
-			fields[last].Value += " " + strings.Trim(line, blanks)
-			continue
-		}
 		name, value, colon := strings.Cut(line, ":")
 		if !colon || !httpguts.ValidHeaderFieldName(name) {
 			return nil, fmt.Errorf("its line %q is no header", line[:min(len(line), maxQuoted)])
 		}
-		fields = append(fields, invocation.Field{Name: name, Value: strings.Trim(value, blanks)})
+		fields = append(fields, invocation.Field{Name: name, Value: strings.Trim(value, " \t")})
 	}
 	kept := fields[:0]
 	for _, field := range fields {
@@ -183,7 +181,15 @@ func isAnyOf(name string, names []string) bool {
 	return false
 }
 
-// hasToken reports whether a list in one of some values has a token.
-func hasToken(values []string, token string) bool {
-	return len(values) > 0 && httpguts.HeaderValuesContainsToken(values, token)
+// tokensOf are the tokens in lists, in lower case; nil if there is no list.
+func tokensOf(lists []string) (tokens map[string]bool) {
+	for _, list := range lists {
+		for token := range strings.SplitSeq(list, ",") {
+			if tokens == nil {
+				tokens = make(map[string]bool)
+			}
+			tokens[strings.ToLower(textproto.TrimString(token))] = true
+		}
+	}
+	return tokens
 }

@@ -132,9 +132,9 @@ func appendFraming(b []byte, r request) ([]byte, error) {
 
 // appendHeaders appends the end-to-end headers.
 func appendHeaders(b []byte, headers invocation.Fields) ([]byte, error) {
-	connection := connectionOf(headers)
+	connection := tokensOf(connectionOf(headers))
 	for _, h := range headers {
-		if isAnyOf(h.Name, ownHeaders) || isAnyOf(h.Name, hopByHop) || hasToken(connection, h.Name) {
+		if isAnyOf(h.Name, ownHeaders) || isAnyOf(h.Name, hopByHop) || connection != nil && connection[strings.ToLower(h.Name)] {
 			continue
 		}
 		var err error
