@@ -161,7 +161,7 @@ func TestAgentsOfBenchmarkCall(t *testing.T) {
 	var addr string
 	var calls int
 	if _, err := fmt.Sscan(os.Getenv(agentsVariable), &addr, &calls); err != nil {
-		t.Skip("it is for BenchmarkCall")
+		t.Skip("BenchmarkCall runs this in a process of its own, as its agents")
 	}
 	creds, err := mtls.AgentCredentials([]byte(os.Getenv(caVariable)), callName)
 	if err != nil {

@@ -275,8 +275,8 @@ const (
 	perInstance = 2 * time.Second
 )
 
-// addInstances waits until all instances of a deployment wait for calls, and takes in the
-// processes of which they consist: the children of the process that starts them.
+// addInstances waits until all instances of a deployment wait for calls, and counts their processes:
+// functions and agents are the children of the process that starts them.
 func (s *site) addInstances(ctx context.Context, to *server, parent *child, ops string, d bench.Deployment) error {
 	want := d.Functions * d.Instances
 	within := startWithin + time.Duration(want)*perInstance

@@ -19,8 +19,8 @@ import (
 // answerHead is the head of an answer, as its message has it.
 type answerHead struct {
 	adapter.Head
-	// chunked and length say where the body ends: behind its last chunk, after so many bytes, or
-	// with the connection if length is -1.
+	// The body ends with its last chunk if it is chunked, and otherwise after length bytes, or with the
+	// connection if length is -1.
 	chunked bool
 	length  int64
 	// closes says that the connection has no other answer after this one.
@@ -48,7 +48,7 @@ func parseStatus(line []byte) (minor, status int, err error) {
 
 // parseHead reads the rest of the head of an answer to a request with a method:
 //
-//  1. The fields, of which those about the connection and the body are kept apart.
+//  1. The fields. Those about the connection and the body are kept apart.
 //  2. What the connection's say: whether it ends, and which fields are its own.
 //  3. What the body's say: where it ends (RFC 9112, 6.3).
 func parseHead(minor, status int, text, method string) (answerHead, error) {
