@@ -12,7 +12,8 @@ import (
 
 // poolOf returns the UID of the pool that a function takes instances from, with its
 // ClusterRuntime. A function whose last instance did not start takes none: its code would
-// waste them.
+// waste them. Nor does any function soon after a spare instance could not be assigned: each
+// further attempt would cost a spare instance, while a pod of the function's own is as fast.
 func (w *warmPools) poolOf(u *unit, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
 	if w.shell.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
@@ -25,10 +26,11 @@ func (w *warmPools) poolOf(u *unit, fn *v1alpha1.Function) (uid string, rt *v1al
 	if pool == nil {
 		return "", nil, false
 	}
-	if w.shell.deps.Instances.Observe(u.uid).Failing {
+	uid = warmpool.Pool{Scheduler: w.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID()
+	if w.shell.deps.Instances.Observe(u.uid).Failing || w.spares.assignBlocked(uid, w.shell.deps.Now()) {
 		return "", nil, false
 	}
-	return warmpool.Pool{Scheduler: w.shell.config.ID, Namespace: fn.Namespace, Runtime: rt.Name, Name: pool.Name}.UID(), rt, true
+	return uid, rt, true
 }
 
 // assignSpares assigns up to n spare instances to a function and returns the keys under which
@@ -71,6 +73,7 @@ func (w *warmPools) onAssigned(u *unit, fn *v1alpha1.Function, rt *v1alpha1.Clus
 	u.dropInstance(key.CID)
 	w.shell.deps.Log.Debug("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
 	p.close(errNotAssigned)
+	w.spares.blockAssign(p.key.FunctionUID, w.shell.deps.Now().Add(assignBlockTime))
 	w.shell.step(u, core.AssignFailed{CID: key.CID})
 }
 

@@ -24,6 +24,8 @@ const (
 	// refillBlockTime is for how long no spare instance is created after a function found no
 	// room.
 	refillBlockTime = 30 * time.Second
+	// assignBlockTime is how long no spare instance of a pool is assigned after one could not be.
+	assignBlockTime = 10 * time.Second
 )
 
 // Runtimes lists the ClusterRuntimes of the cluster. Callers must not change them.
@@ -77,6 +79,8 @@ type warmPool struct {
 	noRoom bool
 	// ready are the instances that can be assigned.
 	ready map[invocation.CID]*spareStream
+	// assignBlockedUntil is until when none is assigned.
+	assignBlockedUntil time.Time
 	// settled says that nothing has changed since the pool had its size, or since nothing
 	// could be done about it.
 	settled bool
@@ -328,6 +332,22 @@ func (s *spares) blockRefill(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refillBlockedUntil = until
+}
+
+// assignBlocked reports whether no spare instance of a pool may be assigned now.
+func (s *spares) assignBlocked(uid string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.byUID[uid]
+	return p != nil && now.Before(p.assignBlockedUntil)
+}
+
+func (s *spares) blockAssign(uid string, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.byUID[uid]; p != nil {
+		p.assignBlockedUntil = until
+	}
 }
 
 func (w *warmPools) removeSpares(list []provisioner.Instance) {

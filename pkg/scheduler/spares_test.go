@@ -219,6 +219,43 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 	}
 }
 
+// A slow API server fails the next attempt as well, and each costs a spare instance.
+func TestAFailedAssignmentCostsOneSpareInstance(t *testing.T) {
+	inPoolHarness(t, 3, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
+		for _, spec := range w.started(poolFunction(rt), 3) {
+			w.helloSpare(spec)
+		}
+		w.runtime.pods.fail = true
+		gw := w.gateway("g:1")
+		gw.offer(f, 1)
+		w.after(4 * takeTime)
+		gw.offer(g, 2)
+		w.after(4 * takeTime)
+		own := make(map[string]int)
+		for _, spec := range w.runtime.take() {
+			own[spec.Function.Name]++
+		}
+		left := 0
+		for _, key := range w.runtime.Instances() {
+			if key.FunctionUID == testPool.UID() {
+				left++
+			}
+		}
+		if own["f"] != 1 || own["g"] != 1 || left != 2 {
+			t.Errorf("%v pods were launched and %d spare instances are left, want one for each function and 2", own, left)
+		}
+		w.runtime.pods.fail = false
+		w.after(assignBlockTime)
+		h := w.put("h", inPython)
+		gw.offer(h, 3)
+		w.after(takeTime)
+		w.expectCounts(h, provisioner.Counts{Creating: 1})
+		if got := w.scrape("function")["spare_instances_assigned_total{h,ns}"]; got != 1 {
+			t.Errorf("%v were assigned later, want 1", got)
+		}
+	})
+}
+
 // Its stream breaks between the choice and the answer: it says hello again, and is
 // told then.
 func TestAnAssignmentThatWasLostIsToldAgain(t *testing.T) {
