@@ -176,18 +176,14 @@ func (s *Scheduler) addUnit(n news) {
 }
 
 // updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
-// not change: another revision is another unit. The start back-off is reset if the author has
-// changed the function, but not by a rollout.
+// not change: another revision is another unit. So nothing here repairs a failing start, and the
+// start back-off stays.
 func (s *Scheduler) updateUnit(u *unit, n news) {
 	spec := s.shell.specOf(n.fn)
 	u.mu.Lock()
-	changed := u.generation != n.fn.Generation
+	defer u.mu.Unlock()
 	u.accept(n)
 	s.shell.stepLocked(u, core.SpecChanged{Spec: spec})
-	u.mu.Unlock()
-	if changed {
-		s.shell.deps.Instances.ResetBackoff(u.uid)
-	}
 }
 
 // removeUnit removes a unit: its instances are drained, and its waiting calls are refused.
