@@ -172,7 +172,7 @@ func (e *functionEntry) change(in *Instance, how func(in *Instance)) {
 
 // cancelLaunches marks up to n instances whose agents have not connected as leaving, the
 // youngest first.
-func (e *functionEntry) cancelLaunches(n int) []Key {
+func (e *functionEntry) cancelLaunches(n int, now time.Time) []Instance {
 	var unconnected []*Instance
 	for _, in := range e.instances {
 		if in.neverConnected() {
@@ -180,28 +180,41 @@ func (e *functionEntry) cancelLaunches(n int) []Key {
 		}
 	}
 	slices.SortFunc(unconnected, func(a, b *Instance) int { return YoungestFirst(*a, *b) })
-	var cancelled []Key
+	var cancelled []Instance
 	for _, in := range unconnected[:min(max(0, n), len(unconnected))] {
+		in.Finished = e.neverHadCalls(in, now)
 		e.change(in, func(in *Instance) { in.markLeaving(time.Time{}) })
-		cancelled = append(cancelled, in.Key)
+		cancelled = append(cancelled, *in)
 	}
 	return cancelled
 }
 
+// neverHadCalls reports whether an instance that was launched here has had no calls, not even of
+// another scheduler.
+func (e *functionEntry) neverHadCalls(in *Instance, now time.Time) bool {
+	return in.State == Creating && !in.Adopted && e.ownedForLong(now)
+}
+
+// ownedForLong reports whether the function is owned, and for adoptTimeout has been: until then
+// agents may work for another scheduler.
+func (e *functionEntry) ownedForLong(now time.Time) bool {
+	return e.doubted.IsZero() || now.Sub(e.doubted) > adoptTimeout
+}
+
 // takeOverdue blames the instances that are overdue for it, and returns them. Silence
-// counts only while the function is owned, and for adoptTimeout has been: until then agents may
-// work for another scheduler. One that is cut off from all others would delete every pod. What
-// it launched itself and never heard of is overdue in any case.
+// counts only while the function is ownedForLong: a scheduler that is cut off from all others
+// would delete every pod. What it launched itself and never heard of is overdue in any case.
 func (e *functionEntry) takeOverdue(now time.Time, owned bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
 	if !owned {
 		e.doubted = now
 	}
-	silenceCounts := e.doubted.IsZero() || now.Sub(e.doubted) > adoptTimeout
+	silenceCounts := e.ownedForLong(now)
 	for _, in := range e.instances {
 		if in.State == Creating && in.StartBy.IsZero() {
 			in.setStartBy(createdAt(in))
 		}
 		if in.overdue(now) && (silenceCounts || in.State == Leaving || !in.Adopted && in.neverConnected()) {
+			in.Finished = e.neverHadCalls(in, now)
 			in.setCause(in.overdueCode(), in.overdueReason())
 			overdue = append(overdue, *in)
 		}

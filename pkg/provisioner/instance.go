@@ -78,6 +78,8 @@ type Instance struct {
 	DisconnectedAt time.Time
 	// EndBy is when a leaving instance must have ended by itself; zero if the driver ends it.
 	EndBy time.Time
+	// Finished says that it had no calls to finish when it was stopped.
+	Finished bool
 	// AgentReason is the agent's reason for giving the instance up because of its function,
 	// and AgentCode its condition reason; both are empty for an instance that leaves normally.
 	AgentReason, AgentCode string
@@ -133,6 +135,9 @@ func (in *Instance) markLeaving(endBy time.Time) {
 		in.State, in.EndBy = Leaving, endBy
 	}
 }
+
+// Stopping reports whether an instance was stopped, or asked to end.
+func (in *Instance) Stopping() bool { return in.State == Leaving || in.Cause != "" }
 
 // neverConnected reports whether an instance is starting and its agent has not connected yet.
 func (in *Instance) neverConnected() bool {

@@ -17,13 +17,14 @@ func (i *Inventory) Disconnect(key Key) {
 	i.change(key, func(_ *functionEntry, in *Instance) { in.Connected, in.DisconnectedAt = false, now })
 }
 
-// Pulled records that an instance asked for work. first says that it never did before, and
-// took is the time since its launch. took is 0 for an adopted instance, whose launch another
-// scheduler's clock measured, and for a former spare instance.
+// Pulled records that an instance asked for work. first says that it never did before; of one
+// that was stopped before, it is false. took is the time since its launch. took is 0 for an
+// adopted instance, whose launch another scheduler's clock measured, and for a former spare
+// instance.
 func (i *Inventory) Pulled(key Key) (took time.Duration, first bool) {
 	now := i.now()
 	i.change(key, func(e *functionEntry, in *Instance) {
-		if in.State != Creating {
+		if in.State != Creating || in.Cause != "" {
 			return
 		}
 		in.State, first, e.backoff = Created, true, StartBackoff{}
@@ -81,19 +82,25 @@ func (i *Inventory) release(uid string, handOver func()) {
 
 // cancelLaunches marks up to n of a function's instances whose agents have not connected as
 // leaving.
-func (i *Inventory) cancelLaunches(uid string, n int) []Key {
+func (i *Inventory) cancelLaunches(uid string, n int) []Instance {
 	e := i.find(uid)
 	if e == nil {
 		return nil
 	}
 	defer e.mu.Unlock()
-	return e.cancelLaunches(n)
+	return e.cancelLaunches(n, i.now())
 }
 
-// markEnding records how an instance ends.
-func (i *Inventory) markEnding(key Key, how Ending) {
+// markEnding records how an instance ends. It reports whether the instance has no calls to finish.
+func (i *Inventory) markEnding(key Key, how Ending) (finished bool) {
 	now := i.now()
-	i.change(key, func(_ *functionEntry, in *Instance) { in.markEnding(how, now) })
+	finished = how.Finished
+	i.change(key, func(e *functionEntry, in *Instance) {
+		finished = finished || in.Finished || e.neverHadCalls(in, now)
+		in.Finished = finished && how.Within == 0
+		in.markEnding(how, now)
+	})
+	return finished
 }
 
 // removeWithoutExit removes an instance that has no Exit.
@@ -129,12 +136,16 @@ func (i *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known 
 }
 
 // takeOverdue blames all overdue instances for it, and returns them with their causes; their states
-// stay until they exit.
+// stay until they exit. Only Run's goroutine calls it.
 func (i *Inventory) takeOverdue(owns func(uid string) bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
+	now := i.now()
+	// Another scheduler may have stood in meanwhile.
+	paused := !i.lookedAt.IsZero() && now.Sub(i.lookedAt) >= pauseThreshold
+	i.lookedAt = now
 	for _, e := range i.entries() {
-		owned := owns(e.uid)
+		owned := owns(e.uid) && !paused
 		e.mu.Lock()
-		overdue = append(overdue, e.takeOverdue(i.now(), owned, createdAt)...)
+		overdue = append(overdue, e.takeOverdue(now, owned, createdAt)...)
 		e.mu.Unlock()
 	}
 	return overdue

@@ -16,6 +16,13 @@ import (
 // it is stopped: long enough for an agent to reconnect.
 const reconnectTimeout = 10 * time.Second
 
+// overdueEvery is how often the Provisioner looks for overdue instances. If it could not for
+// pauseThreshold, the process was paused, for so long that its peers may have taken over.
+const (
+	overdueEvery   = time.Second
+	pauseThreshold = 1500 * time.Millisecond
+)
+
 // startGrace is added to an instance's startup timeout: its agent measures from its own start,
 // and reports a better reason.
 const startGrace = 5 * time.Second
@@ -149,25 +156,26 @@ func startLimit(fn *v1alpha1.Function) time.Duration {
 // connected, the youngest first, and returns them. They do not count as failures: each is
 // reported as gone, not lost.
 func (p *Provisioner) CancelLaunches(uid string, n int) []Key {
-	cancelled := p.Inventory.cancelLaunches(uid, n)
-	for _, key := range cancelled {
-		p.deps.Driver.Stop(key.FunctionUID, key.CID, false)
+	var cancelled []Key
+	for _, in := range p.Inventory.cancelLaunches(uid, n) {
+		p.deps.Driver.Stop(in.FunctionUID, in.CID, in.Finished)
+		cancelled = append(cancelled, in.Key)
 	}
 	return cancelled
 }
 
 // End ends an instance, or records that it ends by itself. If it is ended because it did not
-// start, its exit carries the last log lines.
+// start, its exit carries the last log lines. One that is starting gets no tickets when it is ended.
 func (p *Provisioner) End(key Key, how Ending) {
-	p.Inventory.markEnding(key, how)
+	finished := p.Inventory.markEnding(key, how)
 	if how.Within == 0 {
-		p.deps.Driver.Stop(key.FunctionUID, key.CID, how.Finished)
+		p.deps.Driver.Stop(key.FunctionUID, key.CID, finished)
 	}
 }
 
 // Run follows instances to their end, and passes their ends to events, until ctx ends.
 func (p *Provisioner) Run(ctx context.Context, events Events) error {
-	overdue := time.NewTicker(time.Second)
+	overdue := time.NewTicker(overdueEvery)
 	defer overdue.Stop()
 	for {
 		select {
@@ -222,7 +230,7 @@ func (p *Provisioner) stopOverdue(events Events) {
 	for _, in := range p.Inventory.takeOverdue(events.Owns, p.createdAt) {
 		p.deps.Log.Warn("stopping an overdue instance", "function", in.Function.String(), "cid", in.CID,
 			"state", in.State.String(), "launched", in.Launched, "reason", in.Cause)
-		p.deps.Driver.Stop(in.FunctionUID, in.CID, false)
+		p.deps.Driver.Stop(in.FunctionUID, in.CID, in.Finished)
 	}
 }
 

@@ -27,14 +27,19 @@ import (
 type fakeDriver struct {
 	started []InstanceSpec
 	stopped []invocation.CID
-	exits   chan Exit
+	// finished are those that were said to have no calls to finish.
+	finished []invocation.CID
+	exits    chan Exit
 	// code is that of whatever is stopped.
 	code string
 }
 
 func (r *fakeDriver) Start(spec InstanceSpec) { r.started = append(r.started, spec) }
-func (r *fakeDriver) Stop(uid string, cid invocation.CID, _ bool) {
+func (r *fakeDriver) Stop(uid string, cid invocation.CID, finished bool) {
 	r.stopped = append(r.stopped, cid)
+	if finished {
+		r.finished = append(r.finished, cid)
+	}
 	r.exits <- Exit{FunctionUID: uid, CID: cid, Code: r.code, Reason: "stopped", LogTail: []string{"last words"}}
 }
 func (r *fakeDriver) Exits() <-chan Exit { return r.exits }
@@ -274,6 +279,62 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 			t.Errorf("%+v is still requested", got)
 		}
 	})
+}
+
+// A pod has the time for calls otherwise, and its program may not hear that it is to end.
+func TestAnInstanceThatNeverHadCallsIsStoppedAsFinished(t *testing.T) {
+	late := startLimit(function()) + 2*overdueEvery
+	for name, c := range map[string]struct {
+		stop     func(p *Provisioner, e *eventRecorder, key Key)
+		finished bool
+	}{
+		"cancelled":                    {func(p *Provisioner, _ *eventRecorder, _ Key) { p.CancelLaunches("u", 1) }, true},
+		"ended":                        {func(p *Provisioner, _ *eventRecorder, key Key) { p.End(key, Ending{}) }, true},
+		"late":                         {func(_ *Provisioner, _ *eventRecorder, _ Key) { time.Sleep(late) }, true},
+		"late, with a connected agent": {func(p *Provisioner, _ *eventRecorder, key Key) { p.Connect(key); time.Sleep(late) }, true},
+		"that may have had some of another scheduler": {func(_ *Provisioner, e *eventRecorder, _ Key) {
+			e.letOwn(false)
+			time.Sleep(late)
+		}, false},
+		"that has pulled": {func(p *Provisioner, _ *eventRecorder, key Key) {
+			p.Pulled(key)
+			p.End(key, Ending{})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
+				key := p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0]
+				c.stop(p, e, key)
+				synctest.Wait()
+				if got := len(r.finished) == 1; len(r.stopped) != 1 || got != c.finished {
+					t.Errorf("stopped %v, as finished %v; want one, as finished: %t", r.stopped, r.finished, c.finished)
+				}
+			})
+		})
+	}
+	t.Run("adopted", func(t *testing.T) {
+		running(t, func(p *Provisioner, r *fakeDriver, _ *eventRecorder) {
+			adopted(p.Inventory, Instance{Key: Key{FunctionUID: "u", CID: cid1}, Launched: p.deps.Now(), StartBy: p.deps.Now()})
+			time.Sleep(2 * overdueEvery)
+			if synctest.Wait(); len(r.stopped) != 1 || len(r.finished) != 0 {
+				t.Errorf("stopped %v, as finished %v", r.stopped, r.finished)
+			}
+		})
+	})
+}
+
+// While a scheduler stood still, another one may have given the instance calls.
+func TestNothingIsCertainAfterAPause(t *testing.T) {
+	i := newInventory(time.Now)
+	owns, createdAt := func(string) bool { return true }, func(in *Instance) time.Time { return in.Launched }
+	launched := i.launch("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) {
+		return Instance{Launched: time.Now().Add(-time.Minute), StartWithin: time.Hour}, true
+	})
+	i.lookedAt = time.Now().Add(-pauseThreshold)
+	i.takeOverdue(owns, createdAt)
+	if i.markEnding(launched[0].Key, Ending{}) {
+		t.Error("it counts as one that had no calls")
+	}
 }
 
 // It may be cut off from all others, and then nobody's agents come to it.

@@ -251,16 +251,21 @@ func (s *shell) pulled(u *unit, e *core.Pulled) (refused core.PullRefused, is bo
 	return core.AnswerOf[core.PullRefused](s.stepLocked(u, e))
 }
 
+const reasonStopped = "it was stopped before it was ready"
+
 // firstPull records that the instance asks for work on this stream, and reports whether it
-// never did before.
+// never did before. One that was stopped meanwhile gets no call, which it had no time to finish.
 func (p *pullStream) firstPull() (first bool) {
 	p.pulled = true
 	s, u := p.shell, p.unit
 	took, first := s.deps.Instances.Pulled(p.key)
+	in, _ := s.deps.Instances.Lookup(p.key)
+	if in.Stopping() {
+		s.step(u, core.DrainRequested{CID: p.key.CID, Reason: reasonStopped})
+	}
 	if !first {
 		return false
 	}
-	in, _ := s.deps.Instances.Lookup(p.key)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s.starts.observe(kindOf(u.unitSpec.fn), min(took, u.unitSpec.fn.Spec.Template.StartupTimeout.Duration))

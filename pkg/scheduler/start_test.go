@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -160,6 +161,24 @@ func TestInstanceThatNeverConnectsIsAFailedStart(t *testing.T) {
 		if !strings.Contains(r.GetDetail(), "did not connect in time") {
 			t.Errorf("refused because %q", r.GetDetail())
 		}
+	})
+}
+
+// Its pod has no time for a call.
+func TestAnInstanceThatAsksForWorkTooLateGetsNone(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		spec := w.started(fn, 1)[0]
+		w.runtime.has(keyOf(string(fn.UID), spec.CID), time.Now(), time.Time{})
+		a := w.hello(spec)
+		w.runtime.deaf = true
+		w.after(17 * time.Second)
+		if !slices.Contains(w.runtime.finished, a.key) {
+			t.Fatal("it was not stopped as one without calls")
+		}
+		a.pull(1)
+		a.expect("retire: " + reasonStopped)
 	})
 }
 

@@ -122,30 +122,24 @@ func (d *Driver) Stop(functionUID string, cid invocation.CID, finished bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	in := d.byID[id{functionUID, cid}]
-	switch {
-	case in == nil:
-		return
-	case finished && in.stage == stageCreated:
-		in.stopping = true
-		d.hurry(in)
-		return
-	case in.stopping:
+	if in == nil || in.stopping && !finished {
 		return
 	}
-	in.stopping = true
+	again := in.stopping
+	in.stopping, in.finished = true, finished
 	switch in.stage {
 	case stageQueued:
 		d.creator.dequeue(in)
 		if in.mayExist || in.assigning != nil {
 			// A spare instance that was chosen does not become one again.
-			d.deletePod(in, nil)
+			d.deleteStopped(in)
 		}
 		d.endInstance(in, podOutcome{reason: reasonStopped})
 	case stageCreated:
-		if time.Since(in.created) > mountTimeout {
+		if !again && time.Since(in.created) > mountTimeout {
 			in.unmounted = unmounted(d.watcher.cluster.pod(in.pod))
 		}
-		d.deletePod(in, nil)
+		d.deleteStopped(in)
 	case stageCreating:
 		// Its end is launched when it is there.
 	}

@@ -976,6 +976,24 @@ func TestAnInstanceThatHasFinishedGetsLittleTime(t *testing.T) {
 	}
 }
 
+func TestAPodThatIsThereOnlyAfterItsInstanceHasFinishedGetsLittleTime(t *testing.T) {
+	runHarness(t, testConfig(), oneNode, func(th *harness) {
+		f := testFunction("hello")
+		in := &instance{id: id{string(f.UID), "c-1"}, stage: stageCreating}
+		th.registry.mu.Lock()
+		th.addInstance(in)
+		th.registry.mu.Unlock()
+		th.Stop(string(f.UID), "c-1", true)
+		th.registry.mu.Lock()
+		th.podCreated(in, &corev1.Pod{})
+		th.registry.mu.Unlock()
+		synctest.Wait()
+		if len(th.deleted) != 1 || *cmp.Or(th.deleted[0].GracePeriodSeconds, new(int64(-1))) != brokenGrace {
+			t.Errorf("deleted with %+v", th.deleted)
+		}
+	})
+}
+
 // The function may have missed its SIGTERM.
 func TestAPodWhoseAgentHasEndedIsHurriedOnce(t *testing.T) {
 	f := testFunction("hello")

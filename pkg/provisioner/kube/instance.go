@@ -65,9 +65,10 @@ type instance struct {
 	// shown the pod.
 	uid  types.UID
 	seen bool
-	// stopping says that Stop was called, deleting that the pod's deletion was requested, and
+	// stopping says that Stop was called, finished that it has no calls to finish, deleting that the pod's deletion was requested, and
 	// hurried that it was requested with brokenGrace, or that no pod is left.
 	stopping bool
+	finished bool
 	deleting bool
 	hurried  bool
 	// unmounted names the volumes that its pod waited for when Stop was called.

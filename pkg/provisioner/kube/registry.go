@@ -55,6 +55,15 @@ func (r *registry) podCreated(in *instance, pod *corev1.Pod) {
 		in.revision = pod.Labels[wellknown.LabelRevision]
 	}
 	if in.stopping && !in.deleting {
+		r.deleteStopped(in)
+	}
+}
+
+// deleteStopped deletes the pod of an instance that was stopped, with the time that it needs.
+func (r *registry) deleteStopped(in *instance) {
+	if in.finished {
+		r.hurry(in)
+	} else {
 		r.deletePod(in, nil)
 	}
 }
