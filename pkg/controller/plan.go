@@ -81,6 +81,9 @@ type pod struct {
 	deleting bool
 }
 
+// stays reports whether a pod goes on for now.
+func (p pod) stays() bool { return !p.deleting && p.ended.IsZero() }
+
 // facts are what a scheduler observes of one revision of a function, as far as something
 // follows from it here.
 type facts struct {

@@ -503,6 +503,43 @@ func TestARevisionThatNobodyReportsHasNoInstancesOnceItsPodsAreGone(t *testing.T
 	}
 }
 
+// Its instances finish their calls for up to its timeout. Kubernetes adds its scale to those of the
+// revisions that have calls, so a scale of more than these would keep all pods from eviction.
+func TestTheScaleOfWhatNobodyServesIsThePodsThatItHas(t *testing.T) {
+	ends := []pod{
+		{name: "runs", revision: "uid-f-00003"}, {name: "goes", revision: "uid-f-00003", deleting: true},
+		{name: "ended", revision: "uid-f-00003", ended: now}, {name: "other", revision: "uid-f-00004"},
+	}
+	for name, in := range map[string]input{
+		"a revision without calls": changed(updated(func(in *input) {
+			in.units["f-00004"] = facts{generation: 4, created: 1, started: true}
+		}), func(in *input) {
+			in.revisions[0].Status.FullTrafficTime = metav1.Time{} // it is not kept for a return
+			delete(in.units, "f-00003")
+			in.pods = ends
+		}),
+		"a deleted function": changed(given(nil), func(in *input) {
+			in.function.DeletionTimestamp = &metav1.Time{Time: now}
+			in.pods = ends
+		}),
+		"one that schedulers have forgotten": changed(given(nil), func(in *input) {
+			in.function.DeletionTimestamp = &metav1.Time{Time: now}
+			in.units, in.pods = nil, ends
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			in.budgeted = true
+			out := plan(in)
+			if len(out.scales) != 1 || out.scales[0].Name != "f-00003" || out.scales[0].Spec.Instances != 1 {
+				t.Fatalf("before the scale was %d, and the scales are %+v", in.revisions[0].Spec.Instances, out.scales)
+			}
+			if again := plan(carriedOut(in)); again.scales != nil {
+				t.Errorf("what was carried out is written again: %+v", again.scales)
+			}
+		})
+	}
+}
+
 // Schedulers go on serving the revisions of a function that is refused, and disruption budgets
 // go by their scale.
 func TestRevisionsOfARefusedFunctionSayHowManyInstancesAreWanted(t *testing.T) {

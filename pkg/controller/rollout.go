@@ -30,14 +30,17 @@ func planRollout(in input, out *outcome) {
 		}
 		recordImages(in.pods, look.Revisions)
 		recordDeserted(in, look.Revisions)
-		planLeftovers(in, look, out)
+		entry := rollout.Compose(look.Function, look.Revisions)
+		planLeftovers(in, entry, look.Revisions, out)
 		planRevisions(in, look.Revisions, out)
-		planScales(in, look.Revisions, out)
+		planScales(in, entry, look.Revisions, out)
 		out.remove = removable(in, look.Plan.Remove)
 	} else if look.Function.DeletionTimestamp.IsZero() {
 		// Schedulers go on serving the revisions of a function that is refused.
 		look.Plan.State, look.Revisions = rollout.StateOf(look.Function), in.revisions
-		planScales(in, in.revisions, out)
+		planScales(in, rollout.Compose(look.Function, in.revisions), in.revisions, out)
+	} else if in.budgeted {
+		planScales(in, &rollout.Entry{}, in.revisions, out)
 	}
 	planStatus(in, look, out)
 }
@@ -82,14 +85,13 @@ func hasPods(in input, r *v1alpha1.FunctionRevision) bool {
 }
 
 // planLeftovers deletes pods of revisions that no scheduler serves.
-func planLeftovers(in input, look rollout.ConditionInput, out *outcome) {
-	entry := rollout.Compose(look.Function, look.Revisions)
+func planLeftovers(in input, entry *rollout.Entry, revisions []*v1alpha1.FunctionRevision, out *outcome) {
 	for _, p := range in.pods {
-		at := slices.IndexFunc(look.Revisions, func(r *v1alpha1.FunctionRevision) bool { return r.UID == p.revision })
-		if at < 0 || p.deleting || !p.ended.IsZero() {
+		at := slices.IndexFunc(revisions, func(r *v1alpha1.FunctionRevision) bool { return r.UID == p.revision })
+		if at < 0 || !p.stays() {
 			continue
 		}
-		switch deadline, left := entry.LeaveBy(look.Revisions[at], p.created); {
+		switch deadline, left := entry.LeaveBy(revisions[at], p.created); {
 		case !left:
 		case in.now.Before(deadline):
 			out.sooner(deadline.Sub(in.now))
@@ -204,16 +206,35 @@ func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
 // not again. A number that comes after the pods would count until the next pod changes, and
 // let all of them be evicted, or none. So where budgets exist, the scale is written without
 // delay, and delays nothing else: pods are created and deleted for each change.
-func planScales(in input, revisions []*v1alpha1.FunctionRevision, out *outcome) {
+func planScales(in input, entry *rollout.Entry, revisions []*v1alpha1.FunctionRevision, out *outcome) {
 	for _, r := range revisions {
-		observed, known := in.units[r.Name]
-		known = known || deserted(in, r)
-		if wanted := clampInt32(observed.creating + observed.created); known && wanted != r.Spec.Instances && (in.budgeted || out.mayWrite(in, time.Time{}, counts)) {
+		n, known := wantedInstances(in, entry, r)
+		if wanted := clampInt32(n); known && wanted != r.Spec.Instances && (in.budgeted || out.mayWrite(in, time.Time{}, counts)) {
 			scaled := r.DeepCopy()
 			scaled.Spec.Instances = wanted
 			out.scales = append(out.scales, scaled)
 		}
 	}
+}
+
+// wantedInstances is the scale of a revision. Of one that no scheduler serves any more, the
+// instances that still finish calls are wanted: with more, or with fewer, a disruption budget would
+// allow no eviction of the function's other pods, or too many.
+func wantedInstances(in input, entry *rollout.Entry, r *v1alpha1.FunctionRevision) (n int64, known bool) {
+	observed, reported := in.units[r.Name]
+	served := slices.ContainsFunc(entry.Units, func(fn *v1alpha1.Function) bool { return fn.UID == r.UID })
+	switch {
+	case !served && (!reported || !in.function.DeletionTimestamp.IsZero()):
+		for _, p := range in.pods {
+			if p.revision == r.UID && p.stays() {
+				n++
+			}
+		}
+		return n, true
+	case reported:
+		return observed.creating + observed.created, true
+	}
+	return 0, deserted(in, r)
 }
 
 // revisionUrgency is why to write a revision's status. Decisions about the other revisions
