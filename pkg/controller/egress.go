@@ -19,7 +19,7 @@ type EgressMode string
 // The modes of egress. Whatever the mode, instances reach DNS and the gateways,
 // schedulers and node agents of Windlass.
 const (
-	// EgressOpen lets instances connect to everything but Egress.Except.
+	// EgressOpen lets instances connect to all pods, and to everything else but Egress.Except.
 	EgressOpen EgressMode = "Open"
 	// EgressInternet lets them connect to public addresses but Egress.Except.
 	EgressInternet EgressMode = "Internet"
