@@ -117,9 +117,9 @@ func TestHistogramIsBetterThanTheFixedTimeOnRealSamples(t *testing.T) {
 		functions := sample(t, n)
 		for _, keepLast := range []time.Duration{10 * time.Minute, time.Hour, 2 * time.Hour} {
 			f, h := replay(functions, fixed(keepLast)), replay(functions, learnt(keepLast))
-			t.Logf("%d functions, keepLast %v\n  Fixed:     %v\n  Histogram: %v", n, keepLast, f, h)
+			t.Logf("%d functions, keepLast %v\n  Fixed:   %v\n  Learned: %v", n, keepLast, f, h)
 			if keepLast == time.Hour && (h.cold > f.cold || h.idle > f.idle) {
-				t.Errorf("with %d functions and a keepLast of %v, Histogram has %v, and Fixed %v", n, keepLast, h, f)
+				t.Errorf("with %d functions and a keepLast of %v, Learned has %v, and Fixed %v", n, keepLast, h, f)
 			}
 		}
 	}
