@@ -18,8 +18,8 @@ func (d *Driver) Instances() []provisioner.Key {
 	return keys
 }
 
-// Drift compares the index with the pods that the informer knows. A pod whose end was
-// reported, or requested, is no difference, whether it is in the index or not: it goes.
+// Drift compares the index with the pods that the informer knows. A pod whose deletion was
+// requested is no difference, whether it is in the index or not: it goes.
 func (d *Driver) Drift(functions []provisioner.Served) reconcile.Difference[provisioner.Key] {
 	found := reconcile.Difference[provisioner.Key]{
 		Gone: make(reconcile.Set[provisioner.Key]), Unknown: make(reconcile.Set[provisioner.Key]),
@@ -43,7 +43,7 @@ func (d *Driver) Drift(functions []provisioner.Served) reconcile.Difference[prov
 			if d.byPod[key] != nil || d.deleter.isPending(key) || pod.DeletionTimestamp != nil || pod.Namespace != fn.Namespace {
 				continue
 			}
-			if of, ours := identity(pod); ours && !classifyPod(pod, d.resources.ready(pod.Spec.NodeName)).ended {
+			if of, ours := identity(pod); ours {
 				found.Unknown.Add(of.key())
 			}
 		}

@@ -95,6 +95,27 @@ func TestM4APodThatCameAfterTheTakeoverIsJudged(t *testing.T) {
 	})
 }
 
+// Its agent cannot say hello, and the controller waits for it.
+func TestM4APodThatCameAfterTheTakeoverAndCannotStartIsDeleted(t *testing.T) {
+	provide(t, func(th *harness, p *provisioner.Provisioner, look func(...*v1alpha1.Function) (int, int)) {
+		f := testFunction("hello")
+		p.Adopt(f)
+		late := podOfOther(t, f, "c-1", "node-1")
+		waiting(agentC, "ImagePullBackOff", "the registry is away")(late)
+		if err := th.client.Tracker().Add(late); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		look(f)
+		if _, pods := look(f); pods != 1 || th.pod(f, "c-1") != nil {
+			t.Errorf("%d are mended, want one, which is deleted", pods)
+		}
+		if instances, pods := look(f); instances+pods != 0 {
+			t.Errorf("%d instances and %d pods are mended again", instances, pods)
+		}
+	})
+}
+
 func TestM4APodThatGoesWithoutAnEventIsForgotten(t *testing.T) {
 	provide(t, func(th *harness, p *provisioner.Provisioner, look func(...*v1alpha1.Function) (int, int)) {
 		f := testFunction("hello")
