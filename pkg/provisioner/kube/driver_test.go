@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -990,6 +991,33 @@ func TestAPodThatIsThereOnlyAfterItsInstanceHasFinishedGetsLittleTime(t *testing
 		synctest.Wait()
 		if len(th.deleted) != 1 || *cmp.Or(th.deleted[0].GracePeriodSeconds, new(int64(-1))) != brokenGrace {
 			t.Errorf("deleted with %+v", th.deleted)
+		}
+	})
+}
+
+// hangingClient never answers for a pod.
+type hangingClient struct{ Client }
+
+func (hangingClient) Pods(string) typed.PodInterface { return hangingPods{} }
+
+type hangingPods struct{ typed.PodInterface }
+
+func (hangingPods) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*corev1.Pod, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Lost nodes are noticed in the same round.
+func TestARoundOfQuestionsToAnAPIThatHangsTakesNoLongerThanOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := make(map[podKey]types.UID)
+		for i := range maxVerified {
+			pods[podKey{"shop", fmt.Sprint(i)}] = "uid"
+		}
+		begin := time.Now()
+		(&watcher{client: hangingClient{}}).verifyAll(t.Context(), pods)
+		if took := time.Since(begin); took > requestTimeout {
+			t.Errorf("it took %v", took)
 		}
 	})
 }

@@ -124,9 +124,7 @@ func (w *watcher) resyncLoop(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			for pod, uid := range w.unobserved(time.Now()) {
-				w.verify(ctx, pod, uid)
-			}
+			w.verifyAll(ctx, w.unobserved(time.Now()))
 			w.endOverdue(time.Now())
 		case <-ctx.Done():
 			return
@@ -148,9 +146,16 @@ func (w *watcher) unobserved(now time.Time) map[podKey]types.UID {
 	return found
 }
 
-func (w *watcher) verify(ctx context.Context, key podKey, uid types.UID) {
+// verifyAll asks the API for pods. Those that it does not answer for in time are asked for again.
+func (w *watcher) verifyAll(ctx context.Context, pods map[podKey]types.UID) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	for pod, uid := range pods {
+		w.verify(ctx, pod, uid)
+	}
+}
+
+func (w *watcher) verify(ctx context.Context, key podKey, uid types.UID) {
 	pod, err := w.client.Pods(key.namespace).Get(ctx, key.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && pod.UID != uid {
 		w.registry.podMissing(key, uid)
