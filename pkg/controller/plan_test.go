@@ -470,6 +470,32 @@ func TestRevisionsSayHowManyInstancesAreWanted(t *testing.T) {
 	}
 }
 
+// The scheduler of one of two revisions may be away, or be heard of later than the other's.
+func TestTheStatusKeepsTheInstancesOfARevisionThatNobodyReports(t *testing.T) {
+	both := updated(func(in *input) {
+		in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{RevisionName: "f-00003", Weight: 50}, {RevisionName: "f-00004", Weight: 50}}
+		in.units["f-00004"] = facts{generation: 4, created: 3, creating: 1, started: true}
+	})
+	for name, c := range map[string]struct {
+		change func(*input)
+		want   v1alpha1.InstanceCounts
+	}{
+		"it has pods": {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00003"}} }, v1alpha1.InstanceCounts{Ready: 5, Desired: 6}},
+		"too early":   {func(in *input) { in.settling = true }, v1alpha1.InstanceCounts{Ready: 5, Desired: 6}},
+		"it has none": {func(*input) {}, v1alpha1.InstanceCounts{Ready: 3, Desired: 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := statusIn(changed(both, func(in *input) {
+				delete(in.units, "f-00003")
+				c.change(in)
+			})).Instances
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // Schedulers report units only, so the last report of a revision that is none any more may be
 // of instances that have ended since.
 func TestARevisionThatNobodyReportsHasNoInstancesOnceItsPodsAreGone(t *testing.T) {

@@ -49,7 +49,7 @@ func statusOf(in input, look rollout.ConditionInput) v1alpha1.FunctionStatus {
 	writeURLs(in.hosts.URLs, f, &next)
 	next.Hosts = hostStates(in)
 	if len(in.units) > 0 {
-		next.Instances = countsOf(in.units)
+		next.Instances = countsOf(in)
 	}
 	return next
 }
@@ -63,10 +63,16 @@ func writeURLs(urls address.URLs, f *v1alpha1.Function, status *v1alpha1.Functio
 	}
 }
 
-// countsOf are the instances of all revisions together.
-func countsOf(units map[string]facts) v1alpha1.InstanceCounts {
+// countsOf are the instances of all revisions together. A revision with calls that nobody reports has
+// the last ones for as long as it has pods: its scheduler may be away while they run.
+func countsOf(in input) v1alpha1.InstanceCounts {
 	var ready, desired int64
-	for _, observed := range units {
+	for _, r := range in.revisions {
+		observed, reported := in.units[r.Name]
+		if !reported && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionActive) && !deserted(in, r) {
+			ready += int64(r.Status.Instances.Ready)
+			desired += int64(r.Spec.Instances)
+		}
 		ready += observed.created
 		desired += observed.created + observed.creating
 	}
