@@ -190,8 +190,10 @@ func (in *Instance) overdueReason() string {
 	switch {
 	case in.State == Leaving:
 		return "it did not end in time after it was asked to"
-	case in.startFailed():
+	case in.startFailed() && in.unheard():
 		return "its agent did not connect in time"
+	case in.startFailed():
+		return "it was not ready in time"
 	}
 	return "its agent was silent for too long"
 }

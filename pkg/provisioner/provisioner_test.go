@@ -323,6 +323,18 @@ func TestAnInstanceThatNeverHadCallsIsStoppedAsFinished(t *testing.T) {
 	})
 }
 
+func TestALateInstanceIsBlamedForWhatIsMissing(t *testing.T) {
+	for want, in := range map[string]Instance{
+		"its agent did not connect in time": {},
+		"it was not ready in time":          {Connected: true},
+		"its agent was silent for too long": {Adopted: true},
+	} {
+		if got := in.overdueReason(); got != want {
+			t.Errorf("%+v is blamed because %q, want %q", in, got, want)
+		}
+	}
+}
+
 // While a scheduler stood still, another one may have given the instance calls.
 func TestNothingIsCertainAfterAPause(t *testing.T) {
 	i := newInventory(time.Now)
