@@ -235,6 +235,25 @@ func TestALostInstanceIsReplacedUnlessTheSchedulerWasPaused(t *testing.T) {
 	}
 }
 
+func TestAFailedAssignmentIsReplacedIfACallStillWaits(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		f := newTestFunction()
+		f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+		f.Step(start, &Offered{Ticket: ticketOf(1, start)})
+		if d, _ := decide(f, start, Observed{}); d.Decision.Create != 1 {
+			t.Fatalf("first %+v", d.Decision)
+		}
+		if !waits {
+			f.Step(start, &CallCancelled{ID: invocation.ID{15: 1}})
+		}
+		f.Step(start, AssignFailed{CID: "1"})
+		d, decided := decide(f, start.Add(100*time.Millisecond), Observed{})
+		if replaced := decided && d.Decision.Create == 1; replaced != waits {
+			t.Errorf("a call waits is %t, and another one is launched %t", waits, replaced)
+		}
+	}
+}
+
 // An agent that opens another stream ends the one before.
 func TestAnInstanceThatComesBackIsNotReplaced(t *testing.T) {
 	f := newTestFunction()

@@ -161,9 +161,10 @@ func (e StartFailed) apply(f *Function, now time.Time) {
 	}
 }
 
-// The spare instance counts as lost, so the next decision launches another.
+// The spare instance counts as lost if a call still waits for one, so the next decision launches
+// another.
 func (e AssignFailed) apply(f *Function, now time.Time) {
-	if f.served() {
+	if f.served() && f.Waiting() > len(f.lost) {
 		f.lost = append(f.lost, e.CID)
 	}
 	f.wake()

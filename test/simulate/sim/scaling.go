@@ -41,7 +41,7 @@ func (c *scaling) before(e core.Event) {
 			c.lost = append(c.lost, e.CID)
 		}
 	case core.AssignFailed:
-		if c.served.serving() {
+		if c.served.serving() && c.served.core.Waiting() > len(c.lost) {
 			c.lost = append(c.lost, e.CID)
 		}
 	case *core.Applied:
