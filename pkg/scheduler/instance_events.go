@@ -37,9 +37,15 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	defer u.mu.Unlock()
 	u.stats.byReason.failures.add(why.Code, 1)
 	s.shell.stepLocked(u, core.StartFailed{
-		Blameless: why.FromCluster(), OthersExist: seen.Created+seen.Creating > 0, Transient: seen.Failing && seen.Why.Transient(),
+		Blameless: why.FromCluster(), OthersExist: hasInstances(seen), Transient: seen.Failing && seen.Why.Transient(),
 		Refusal: cannotStart(why, seen.RetryAfter),
 	})
+}
+
+// hasInstances reports whether a function has an instance, or one is starting. One that has lost its stream
+// connects again within moments.
+func hasInstances(seen provisioner.Observation) bool {
+	return seen.Created+seen.Creating+seen.Disconnected > 0
 }
 
 func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invocation.Refusal {

@@ -192,11 +192,10 @@ func (o *offers) accept(from *offerStream, id invocation.ID, wire *agentwire.Tic
 	return nil
 }
 
-// blocked returns why no instance of a function can start, or nil if one can or already
-// exists.
+// blocked returns why no instance of a function can start, or nil if one can or already exists.
 func (o *offers) blocked(u *unit) *invocation.Refusal {
 	seen := o.shell.deps.Instances.Observe(u.uid)
-	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || seen.Created+seen.Creating > 0 {
+	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Transient() || hasInstances(seen) {
 		return nil
 	}
 	refusal := cannotStart(seen.Why, seen.RetryAfter)

@@ -107,6 +107,42 @@ func TestCallsAreTakenThoughOneOfTheInstancesDoesNotStart(t *testing.T) {
 	})
 }
 
+// An instance that has lost its stream comes back. Gateways offer each call again that waits.
+func TestCallsWaitWhileTheirOnlyInstanceReconnects(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a := w.ready(specs[0])
+		g.offer(fn, 1, 2)
+		a.expect("ticket 0001 at g:1")
+		a.cut()
+		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "exited with status 3")
+		g.offer(fn, 2, 3)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
+	})
+}
+
+// Its caller would be answered while its ticket waits on. If the next start fails too, that refuses it.
+func TestACallThatWaitsIsNotRefusedBetweenTwoStarts(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a := w.ready(specs[0])
+		g.offer(fn, 1, 2)
+		a.expect("ticket 0001 at g:1")
+		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "exited with status 3")
+		w.runtime.end(a.key, "out of memory")
+		a.cut()
+		g.offer(fn, 2, 3)
+		g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 3)
+		w.ticks(12)
+		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
+		g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1, 2)
+	})
+}
+
 // An instance that works ends no start back-off: only the next start does.
 func TestAStartThatFailsBesideAnInstanceIsTriedAgain(t *testing.T) {
 	for _, name := range autoscaler.Names() {

@@ -69,13 +69,14 @@ func (f *Function) requestRun(now time.Time) {
 // admit puts a ticket into the queue, or returns the refusal. A ticket that the queue knows
 // was admitted before.
 func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
+	known := f.queue.Contains(e.Ticket.ID)
 	switch {
 	case !f.served():
 		return &NotOwner
-	case e.StartBlocked != nil:
+	case e.StartBlocked != nil && !known: // a ticket that waits is refused if the next start fails
 		return e.StartBlocked
 	}
-	backlog, known := f.backlog(), f.queue.Contains(e.Ticket.ID)
+	backlog := f.backlog()
 	if t := &e.Ticket; !known {
 		// Those that no ticket here accounts for run too: an earlier scheduler handed them out, or the agent's stream broke.
 		view := f.queue.View(now)

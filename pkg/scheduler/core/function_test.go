@@ -333,6 +333,17 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	}
 }
 
+// Gateways offer each call again that waits, and take a refusal for its end.
+func TestATicketThatWaitsIsNotRefusedBecauseNothingCanStart(t *testing.T) {
+	f := newTestFunction()
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	f.Step(start, &Offered{Ticket: ticketOf(1, start)})
+	barred := invocation.Refusal{Reason: invocation.RefusedCannotStart}
+	if refused, is := AnswerOf[OfferRefused](f.Step(start, &Offered{Ticket: ticketOf(1, start), StartBlocked: &barred})); is || f.Waiting() != 1 {
+		t.Errorf("refused with %+v, and %d wait", refused.Why, f.Waiting())
+	}
+}
+
 func TestAFunctionThatLacksRoomLooksForSomeNowAndThen(t *testing.T) {
 	f := newTestFunction()
 	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
