@@ -76,7 +76,7 @@ func claimedByEnded(t *testing.T, spec core.Spec) (*Gateway, *call) {
 
 // A scheduler does not count a ticket against the function's limits that says it is not the first.
 // So a ticket is not said to be the second because no stream took the first, or because a scheduler
-// gave it back.
+// could not take it, but because a scheduler had admitted the first.
 func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 	g, c := waiting(t, core.Spec{})
 	unit := c.destination().unit
@@ -103,10 +103,16 @@ func TestTheFirstTicketThatASchedulerTakesIsTheFirst(t *testing.T) {
 	}
 	g.shell.onRefusal(c.id, "", invocation.Refusal{Reason: invocation.RefusedNotOwner})
 	if got := offers(); !slices.Equal(got, []bool{false, false}) {
-		t.Fatalf("after a scheduler gave it back: again %v", got)
+		t.Fatalf("after a scheduler could not take it: again %v", got)
 	}
 	if got := offers(); !slices.Equal(got, []bool{false, false, true}) {
 		t.Errorf("after a scheduler may have kept it: again %v", got)
+	}
+	for range 2 {
+		g.shell.onRefusal(c.id, "", invocation.Refusal{Reason: invocation.RefusedNotOwner, Admitted: true})
+	}
+	if got := offers(); !slices.Equal(got, []bool{false, false, true, true}) {
+		t.Errorf("after a scheduler had admitted it: again %v", got)
 	}
 }
 

@@ -189,7 +189,7 @@ func (s *shell) onRefusal(id invocation.ID, unit string, r invocation.Refusal) {
 	case invocation.RefusedUnknownFunction, invocation.RefusedNotOwner:
 		// The scheduler may not know yet, or another one does: the ticket is
 		// offered again until the unit, or the function, is gone here too.
-		s.step(c, ofUnit(c, unit, func(v *core.Invocation) core.Decision { v.NotQueued(); return core.Decision{} }), problem{})
+		s.step(c, ofUnit(c, unit, func(v *core.Invocation) core.Decision { v.NotQueued(r.Admitted); return core.Decision{} }), problem{})
 		signal(s.retrySignal)
 	default:
 		s.step(c, ofUnit(c, unit, (*core.Invocation).Refuse), fromRefusal(r))

@@ -34,4 +34,6 @@ type Refusal struct {
 	Detail string
 	// RetryAfter is when it makes sense to try again; 0 if unknown.
 	RetryAfter time.Duration
+	// Admitted says that the scheduler had admitted the call before.
+	Admitted bool
 }

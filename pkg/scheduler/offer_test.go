@@ -112,7 +112,13 @@ func TestWhatWaitsIsRefusedWhenItsSlotIsLost(t *testing.T) {
 		g.offer(fn, 1, 2)
 		w.ownership.own(false)
 		w.ticks(1)
-		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1, 2)
+		if r := g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1, 2); !r.GetAdmitted() {
+			t.Error("the next owner would count a call again that was admitted")
+		}
+		g.offer(fn, 4)
+		if r := g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 4); r.GetAdmitted() {
+			t.Error("no owner would count a call that was not admitted")
+		}
 		w.ownership.own(true)
 		g.offer(fn, 3)
 		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER)

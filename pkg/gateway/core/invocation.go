@@ -184,9 +184,11 @@ func (v *Invocation) Ask(now time.Time) Decision {
 // TicketSent records that its Ticket is on its way to a scheduler.
 func (v *Invocation) TicketSent() { v.ticket.sent++ }
 
-// NotQueued records that a scheduler could not take its ticket, so that it is overdue.
-func (v *Invocation) NotQueued() {
-	v.ticket.offered, v.ticket.sent = time.Time{}, max(0, v.ticket.sent-1)
+// NotQueued records that a scheduler could not take its ticket, or has admitted it and gives it back, so
+// that it is overdue.
+func (v *Invocation) NotQueued(admitted bool) {
+	t := &v.ticket
+	t.offered, t.sent, t.admitted = time.Time{}, max(0, t.sent-1), t.admitted || admitted
 }
 
 // Move lets it wait, if it waits, for another revision of its function under a new token:
@@ -333,7 +335,8 @@ type ticket struct {
 	since    time.Time          // since when it has the token
 	asked    bool               // it was offered since then
 	offered  time.Time          // when it was offered last; zero if no queue has it
-	sent     int                // how many tickets queues may have had
+	sent     int                // how many tickets may be in queues, or were handed out
+	admitted bool               // a scheduler had admitted one, and gave it back
 }
 
 // maxEarlierTokens bounds the tokens that an invocation remembers. A ticket that is older counts as forged.
@@ -380,6 +383,6 @@ func (v *Invocation) Ticket(now time.Time) (Ticket, bool) {
 	t := &v.ticket
 	return Ticket{
 		Token: t.token, Waited: now.Sub(v.spec.Admitted), Remaining: t.deadline.Sub(now),
-		Attempt: v.current.number + 1, Again: t.sent > 0,
+		Attempt: v.current.number + 1, Again: t.sent > 0 || t.admitted,
 	}, v.phase == Queued
 }

@@ -87,11 +87,13 @@ func TestATicketIsNotTheFirstOnlyIfAQueueMayHaveHadOne(t *testing.T) {
 		before func(*Invocation)
 		again  bool
 	}{
-		"no scheduler was sent one":        {func(*Invocation) {}, false},
-		"one was sent":                     {(*Invocation).TicketSent, true},
-		"the one that was sent came back":  {func(v *Invocation) { v.TicketSent(); v.NotQueued() }, false},
-		"only the second came back":        {func(v *Invocation) { v.TicketSent(); v.TicketSent(); v.NotQueued() }, true},
-		"one came back, then one was sent": {func(v *Invocation) { v.NotQueued(); v.TicketSent() }, true},
+		"no scheduler was sent one":         {func(*Invocation) {}, false},
+		"one was sent":                      {(*Invocation).TicketSent, true},
+		"the one that was sent came back":   {func(v *Invocation) { v.TicketSent(); v.NotQueued(false) }, false},
+		"only the second came back":         {func(v *Invocation) { v.TicketSent(); v.TicketSent(); v.NotQueued(false) }, true},
+		"one was admitted, and came back":   {func(v *Invocation) { v.TicketSent(); v.NotQueued(true) }, true},
+		"so it was, and then one came back": {func(v *Invocation) { v.TicketSent(); v.NotQueued(true); v.TicketSent(); v.NotQueued(false) }, true},
+		"one came back, then one was sent":  {func(v *Invocation) { v.NotQueued(false); v.TicketSent() }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := queued(spec())
@@ -111,7 +113,7 @@ func TestATicketCountsFromNow(t *testing.T) {
 	v := queued(spec())
 	now := start.Add(2 * ReofferAfter)
 	v.Audit(now, Observed{}, invocation.Token{})
-	v.NotQueued()
+	v.NotQueued(false)
 	ticket, _ := v.Ticket(now)
 	if want := spec().MaxQueueTime - 2*ReofferAfter; ticket.Waited != 2*ReofferAfter || ticket.Remaining != want {
 		t.Errorf("it has waited for %v and may wait for %v, want %v and %v", ticket.Waited, ticket.Remaining, 2*ReofferAfter, want)
@@ -129,7 +131,7 @@ func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 	}{
 		"that was never claimed": {spec(), func(*Invocation) {}, invocation.ExecutedNo},
 		"that was offered three times": {spec(), func(v *Invocation) {
-			v.NotQueued()
+			v.NotQueued(false)
 			v.Audit(start, Observed{}, invocation.Token{})
 			v.Audit(start, Observed{Moved: true}, invocation.Token{})
 		}, invocation.ExecutedNo},
@@ -311,7 +313,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 				w.mayHaveRun = w.mayHaveRun || claimed && d.Wait // it is taken for lost
 				w.saw(d)
 			},
-			"not queued":  func(*rapid.T) { v.NotQueued() },
+			"not queued":  func(t *rapid.T) { v.NotQueued(rapid.Bool().Draw(t, "admitted")) },
 			"move":        func(*rapid.T) { w.saw(v.Move(w.token(), time.Minute, w.now)) },
 			"refuse":      func(*rapid.T) { w.saw(v.Refuse()) },
 			"left early":  func(*rapid.T) { w.saw(v.ClientLeftEarly()) },

@@ -79,7 +79,7 @@ func (s *story) play(t *testing.T, words []string) string {
 	case "ask":
 		return s.sent(v.Ask(now))
 	case "not-queued":
-		v.NotQueued()
+		v.NotQueued(has("admitted"))
 		return "noted"
 	case "audit":
 		return s.sent(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), Ended: has("silent")}, token()))

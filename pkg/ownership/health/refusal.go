@@ -20,13 +20,17 @@ var refusalReasons = map[invocation.RefusalReason]controlwire.Refusal_Reason{
 
 // RefusalToWire converts the refusal of a ticket for a message. uid is that of the ticket's unit.
 func RefusalToWire(id invocation.ID, uid string, r invocation.Refusal) *controlwire.Refusal {
-	return &controlwire.Refusal{InvocationId: id[:], FunctionUid: uid, Reason: refusalReasons[r.Reason], Detail: r.Detail, RetryAfterNs: int64(r.RetryAfter)}
+	return &controlwire.Refusal{
+		InvocationId: id[:], FunctionUid: uid, Reason: refusalReasons[r.Reason], Detail: r.Detail, RetryAfterNs: int64(r.RetryAfter), Admitted: r.Admitted,
+	}
 }
 
 // RefusalFromWire reads the refusal of a ticket. For a reason that is not known the client may try
 // again, as for lack of room.
 func RefusalFromWire(wire *controlwire.Refusal) invocation.Refusal {
-	r := invocation.Refusal{Reason: invocation.RefusedNoCapacity, Detail: wire.GetDetail(), RetryAfter: time.Duration(wire.GetRetryAfterNs())}
+	r := invocation.Refusal{
+		Reason: invocation.RefusedNoCapacity, Detail: wire.GetDetail(), RetryAfter: time.Duration(wire.GetRetryAfterNs()), Admitted: wire.GetAdmitted(),
+	}
 	for reason, number := range refusalReasons {
 		if number == wire.GetReason() {
 			r.Reason = reason

@@ -14,12 +14,12 @@ func TestEachReasonOfARefusalPassesBothWays(t *testing.T) {
 		if reason == controlwire.Refusal_REASON_UNSPECIFIED {
 			continue
 		}
-		r := RefusalFromWire(&controlwire.Refusal{Reason: reason, Detail: "why", RetryAfterNs: int64(time.Second)})
-		if r.Detail != "why" || r.RetryAfter != time.Second {
+		r := RefusalFromWire(&controlwire.Refusal{Reason: reason, Detail: "why", RetryAfterNs: int64(time.Second), Admitted: true})
+		if r.Detail != "why" || r.RetryAfter != time.Second || !r.Admitted {
 			t.Errorf("%s is read as %+v", name, r)
 		}
 		id := invocation.ID{1}
-		if back := RefusalToWire(id, "uid", r); back.GetReason() != reason || back.GetDetail() != r.Detail || back.GetRetryAfterNs() != int64(r.RetryAfter) || [16]byte(back.GetInvocationId()) != id || back.GetFunctionUid() != "uid" {
+		if back := RefusalToWire(id, "uid", r); back.GetReason() != reason || back.GetDetail() != r.Detail || back.GetRetryAfterNs() != int64(r.RetryAfter) || [16]byte(back.GetInvocationId()) != id || back.GetFunctionUid() != "uid" || !back.GetAdmitted() {
 			t.Errorf("%s is read as %+v, and written as %v", name, r, back)
 		}
 	}

@@ -136,6 +136,7 @@ func (f *Function) do(e Effect) { f.out = append(f.out, e) }
 
 // refuseWaiting refuses all waiting tickets.
 func (f *Function) refuseWaiting(why invocation.Refusal, now time.Time) {
+	why.Admitted = true
 	if tickets := f.queue.Clear(); len(tickets) > 0 {
 		f.do(Refuse{Tickets: tickets, Why: why})
 	}

@@ -157,6 +157,9 @@ func (g *gateway) offer(c *call) {
 	}
 	l := g.linkTo(to.Addr)
 	if l.open {
+		if c.letIn && !ticket.Again && !g.world.config.Adversarial {
+			g.world.truth.broken(c.callRecord, RuleAdmittedOnce)
+		}
 		c.life.TicketSent()
 	}
 	l.send(offer{
@@ -207,7 +210,7 @@ func (g *gateway) refusedBy(r refusal) {
 	g.note("is refused", uint64(c.number), uint64(len(r.reason)))
 	switch r.reason {
 	case invocation.RefusedUnknownFunction, invocation.RefusedNotOwner:
-		c.life.NotQueued()
+		c.life.NotQueued(r.admitted)
 		if !g.soon {
 			g.soon = true
 			g.after(core.ReofferSoon, func() {

@@ -55,6 +55,9 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 		}
 		return
 	}
+	if in != nil {
+		in.letIn = true
+	}
 	if known || o.Again {
 		return // it was let in before
 	}

@@ -41,6 +41,8 @@ type (
 	refusal struct {
 		id     invocation.ID
 		reason invocation.RefusalReason
+		// admitted says that the scheduler had admitted the call.
+		admitted bool
 	}
 )
 

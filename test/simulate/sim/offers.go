@@ -48,7 +48,7 @@ func (o *offerEnd) take(m any) {
 			reason = f.offer(m, o)
 		}
 		if reason != "" {
-			o.refuse(m.id, reason)
+			o.refuse(refusal{id: m.id, reason: reason})
 		}
 	case loanReport:
 		resumed := o.forwarded || o.reported[m.fn]
@@ -98,14 +98,12 @@ func (o *offerEnd) passOn(fn *function, m any) bool {
 	return true
 }
 
-func (o *offerEnd) refuse(id invocation.ID, reason invocation.RefusalReason) {
-	o.stream.sendTicket(o.scheduler.node, refusal{id: id, reason: reason})
-}
+func (o *offerEnd) refuse(r refusal) { o.stream.sendTicket(o.scheduler.node, r) }
 
 // refuse refuses a ticket at the gateway that it came from.
-func (s *scheduler) refuse(t invocation.Ticket, reason invocation.RefusalReason) {
+func (s *scheduler) refuse(t invocation.Ticket, why invocation.Refusal) {
 	if o := s.reach(t.Gateway); o != nil {
-		o.refuse(t.ID, reason)
+		o.refuse(refusal{id: t.ID, reason: why.Reason, admitted: why.Admitted})
 	}
 }
 
@@ -147,7 +145,7 @@ func (f *forward) opened() {
 // take passes a refusal back.
 func (f *forward) take(m any) {
 	if r, ok := m.(refusal); ok {
-		f.from.refuse(r.id, r.reason)
+		f.from.refuse(r)
 	}
 }
 
@@ -157,7 +155,7 @@ func (f *forward) closed(closing) {
 	f.from.forwards = slices.DeleteFunc(f.from.forwards, func(other *forward) bool { return other == f })
 	for _, m := range f.pending {
 		if o, ok := m.(offer); ok {
-			f.from.refuse(o.id, invocation.RefusedNotOwner)
+			f.from.refuse(refusal{id: o.id, reason: invocation.RefusedNotOwner})
 		}
 	}
 }

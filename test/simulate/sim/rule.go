@@ -62,6 +62,7 @@ const (
 	RuleServerHasInstances  Rule = "only who serves a function has its instances"
 	RuleRefusedToo          Rule = "who lets go of a function refuses all its tickets"
 	RuleRefusedForAReason   Rule = "a call is refused for what is so"
+	RuleAdmittedOnce        Rule = "a ticket says so if a scheduler has admitted the call before"
 	RuleWithinLimits        Rule = "no more calls are let in than a function's limits allow"
 	RuleTicketKept          Rule = "a queue keeps a ticket until it is finished with, cancelled or too late"
 	RuleTicketGone          Rule = "a queue has no ticket that was finished with or cancelled"

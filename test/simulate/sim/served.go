@@ -87,7 +87,7 @@ func (f *served) carryOut(e core.Effect) {
 		f.counts(e.Calls)
 	case core.Refuse:
 		for _, t := range e.Tickets {
-			f.scheduler.refuse(t, e.Why.Reason)
+			f.scheduler.refuse(t, e.Why)
 		}
 	case core.Drain:
 		f.stream(e.CID).retire(e.Reason)

@@ -46,6 +46,8 @@ type callRecord struct {
 	// disturbances is how many there were when it was handed over.
 	disturbances int
 	starts       int
+	// letIn says that a scheduler has admitted it.
+	letIn bool
 	// wantedCore is until when its ticket may have waited at an instance for a core of the node.
 	wantedCore time.Duration
 }

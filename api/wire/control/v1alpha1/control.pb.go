@@ -587,7 +587,10 @@ type Refusal struct {
 	RetryAfterNs int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
 	// Of the ticket: the call may have been moved to another revision since. Empty in refusals of
 	// older schedulers.
-	FunctionUid   string `protobuf:"bytes,5,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	FunctionUid string `protobuf:"bytes,5,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	// The scheduler had admitted the ticket, and gives it back: the next owner does not count the call
+	// again. Not set by older schedulers.
+	Admitted      bool `protobuf:"varint,6,opt,name=admitted,proto3" json:"admitted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -655,6 +658,13 @@ func (x *Refusal) GetFunctionUid() string {
 		return x.FunctionUid
 	}
 	return ""
+}
+
+func (x *Refusal) GetAdmitted() bool {
+	if x != nil {
+		return x.Admitted
+	}
+	return false
 }
 
 // SlotOwner is the scheduler that owns a slot.
@@ -1901,13 +1911,14 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"\n" +
 	"OfferReply\x12>\n" +
 	"\brefusals\x18\x01 \x03(\v2\".windlass.control.v1alpha1.RefusalR\brefusals\x12<\n" +
-	"\awelcome\x18\x02 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\"\xc3\x03\n" +
+	"\awelcome\x18\x02 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\"\xdf\x03\n" +
 	"\aRefusal\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12A\n" +
 	"\x06reason\x18\x02 \x01(\x0e2).windlass.control.v1alpha1.Refusal.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12$\n" +
 	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\x12!\n" +
-	"\ffunction_uid\x18\x05 \x01(\tR\vfunctionUid\"\xee\x01\n" +
+	"\ffunction_uid\x18\x05 \x01(\tR\vfunctionUid\x12\x1a\n" +
+	"\badmitted\x18\x06 \x01(\bR\badmitted\"\xee\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REASON_QUEUE_FULL\x10\x01\x12\x1b\n" +
