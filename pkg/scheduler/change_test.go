@@ -143,8 +143,10 @@ func TestFunctionThatGaveWayToAnotherOfItsName(t *testing.T) {
 	})
 }
 
-func TestEndOfRunDrainsAndRefuses(t *testing.T) {
-	inHarness(t, defaults(), func(w *harness) {
+func TestTheEndOfTheOnlySchedulerDrainsAndRefuses(t *testing.T) {
+	config := defaults()
+	config.alone = true
+	inHarness(t, config, func(w *harness) {
 		fn, other, g := w.put("f"), w.put("other"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
@@ -162,6 +164,30 @@ func TestEndOfRunDrainsAndRefuses(t *testing.T) {
 		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		a.closeSend()
 		a.expectEnded(codes.OK)
+	})
+}
+
+// Instances outlive a scheduler that has others beside it, also if it ends before another owner is known.
+func TestAtTheEndOfASchedulerInstancesGoToTheNextOwner(t *testing.T) {
+	inSharedHarness(t, func(w *harness) {
+		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		a := w.ready(spec)
+		g.offer(fn, 1, 2)
+		a.expect("ticket 0001 at g:1")
+
+		w.stop()
+		a.expect("moved to ")
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1, 2)
+		g.offer(fn, 3)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 3)
+		b := w.hello(spec)
+		b.expect("moved to ")
+		b.expectEnded(codes.OK)
+		if len(w.runtime.stopped) != 0 {
+			t.Errorf("stopped %v", w.runtime.stopped)
+		}
 	})
 }
 

@@ -70,6 +70,8 @@ type harnessConfig struct {
 	nodes int
 	// shared says that instances outlive the scheduler, which is at self:1.
 	shared bool
+	// alone says that there is no other scheduler.
+	alone bool
 	// runtimes, if there are any, may have warm pools.
 	runtimes Runtimes
 	// traces may be nil.
@@ -159,10 +161,14 @@ func newHarness(t testing.TB, config harnessConfig) *harness {
 	if !config.noRegistry {
 		registry = w.registry
 	}
+	var router Router
+	if !config.alone {
+		router = w.ownership
+	}
 	var err error
 	w.scheduler, err = New(config.Config, Deps{
 		Runtimes: config.runtimes,
-		Router:   w.ownership,
+		Router:   router,
 		Catalog:  w.catalog, Ownership: w.ownership, Instances: w.instances,
 		Registry: registry, Traces: config.traces, Log: log, Now: time.Now,
 	})

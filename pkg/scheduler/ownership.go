@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/autoscaler/estimate"
@@ -55,6 +56,8 @@ type slotTable struct {
 	standby   string
 	ownership Ownership
 	router    Router // nil if there is no other scheduler
+	// stopped says that this scheduler serves no slot any more, also one that it still owns.
+	stopped atomic.Bool
 
 	mu sync.Mutex
 	// serving says that others may rely on this scheduler.
@@ -65,6 +68,9 @@ type slotTable struct {
 // slot serves it until it reads of a later owner. Any other scheduler serves it, as the
 // standby, while the owner is silent and it is the next to own the slot.
 func (s *slotTable) term(slot ownership.Slot) invocation.Term {
+	if s.stopped.Load() {
+		return notServed
+	}
 	epoch, held := s.ownership.Epoch(slot)
 	if s.router == nil {
 		return invocation.Term{Epoch: epoch}

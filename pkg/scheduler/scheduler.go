@@ -71,8 +71,8 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 
 var _ provisioner.Events = (*Scheduler)(nil)
 
-// Run follows the catalog and ticks until ctx ends. It then drains the instances of the
-// functions that it owns and refuses their waiting calls. It returns an error only if it can
+// Run follows the catalog and ticks until ctx ends. It then refuses the waiting calls, and sends the
+// instances to other schedulers or, if there are none, drains them. It returns an error only if it can
 // no longer follow the catalog.
 func (s *Scheduler) Run(ctx context.Context) error {
 	watched := make(chan error, 1)
@@ -83,7 +83,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	defer audit.Stop()
 	reconcile := time.NewTicker(core.ReconcileEvery)
 	defer reconcile.Stop()
-	defer s.close()
 	audits := 0
 	var rerouted <-chan struct{}
 	if s.shell.deps.Router != nil {
@@ -111,6 +110,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			s.functionChanged(e)
 		case err := <-watched:
 			if ctx.Err() != nil {
+				s.close() // after a panic or an error, instances find another scheduler by themselves
 				return nil
 			}
 			return fmt.Errorf("scheduler: following the catalog: %w", err)
@@ -131,6 +131,11 @@ func (s *Scheduler) watch(ctx context.Context) error {
 const reasonStopping = "the scheduler is shutting down"
 
 func (s *Scheduler) close() {
+	if s.shell.deps.Router != nil {
+		s.shell.slots.stopped.Store(true)
+		s.Resync()
+		return
+	}
 	for _, u := range s.shell.all() {
 		if _, served := s.shell.syncOwnership(u); !served {
 			continue

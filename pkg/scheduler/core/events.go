@@ -21,8 +21,8 @@ type (
 	Woken struct{}
 	// SpecChanged replaces the spec.
 	SpecChanged struct{ Spec Spec }
-	// Closed drains all instances and refuses all calls: the function was deleted, or its
-	// scheduler stops.
+	// Closed drains all instances and refuses all calls: the function was deleted, or the
+	// only scheduler stops.
 	Closed struct {
 		Reason  string
 		Refusal invocation.Refusal
