@@ -97,7 +97,7 @@ func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 		}
 		return nil
 	}
-	if q.Waiting() >= q.limits.MaxWaiting {
+	if q.Full() {
 		return ErrFull
 	}
 	q.seq++
@@ -109,6 +109,9 @@ func (q *Queue) Offer(t invocation.Ticket, now time.Time) error {
 	q.backlog.insert(e)
 	return nil
 }
+
+// Full reports whether the queue takes no further ticket now.
+func (q *Queue) Full() bool { return q.Waiting() >= q.limits.MaxWaiting }
 
 // Contains reports whether the queue has a ticket of that invocation, waiting or held.
 func (q *Queue) Contains(id invocation.ID) bool {

@@ -1,11 +1,9 @@
 package core
 
 import (
-	"errors"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invocation"
-	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/admission"
 )
 
@@ -76,30 +74,36 @@ func (f *Function) admit(e *Offered, now time.Time) *invocation.Refusal {
 	case e.StartBlocked != nil && !known: // a ticket that waits is refused if the next start fails
 		return e.StartBlocked
 	}
-	backlog := f.backlog()
-	if t := &e.Ticket; !known {
-		// Those that no ticket here accounts for run too: an earlier scheduler handed them out, or the agent's stream broke.
-		view := f.queue.View(now)
-		refusal := f.limiter.Admit(admission.Call{
-			Now: now, Term: f.term, Reoffered: e.Again, Remaining: t.Deadline.Sub(now),
-			Waiting: view.Waiting, Out: view.Out + max(0, view.Untracked), Jitter: e.Jitter,
-		}, f.spec.Calls, backlog)
-		if refusal != nil {
+	if !known {
+		if refusal := f.limit(e, now); refusal != nil {
 			return refusal
 		}
 	}
-	if err := f.queue.Offer(e.Ticket, now); errors.Is(err, queue.ErrFull) {
+	_ = f.queue.Offer(e.Ticket, now) // it is not full, see limit
+	if !known {
+		f.reports.asked(e.Ticket.Gateway, e.Ticket.Arrived)
+		f.endIdleTime(now)
+	}
+	return nil
+}
+
+// limit refuses a call if too many wait, or by the function's limits. The limit of the rate comes last: a call
+// that is refused does not count against it.
+func (f *Function) limit(e *Offered, now time.Time) *invocation.Refusal {
+	backlog := f.backlog()
+	if f.queue.Full() {
 		return &invocation.Refusal{
 			Reason:     invocation.RefusedQueueFull,
 			Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.maxInstances)",
 			RetryAfter: admission.RetryAfter(backlog.Wait(f.config.MaxQueued), e.Jitter),
 		}
 	}
-	if !known {
-		f.reports.asked(e.Ticket.Gateway, e.Ticket.Arrived)
-		f.endIdleTime(now)
-	}
-	return nil
+	// Those that no ticket here accounts for run too: an earlier scheduler handed them out, or the agent's stream broke.
+	view := f.queue.View(now)
+	return f.limiter.Admit(admission.Call{
+		Now: now, Term: f.term, Reoffered: e.Again, Remaining: e.Ticket.Deadline.Sub(now),
+		Waiting: view.Waiting, Out: view.Out + max(0, view.Untracked), Jitter: e.Jitter,
+	}, f.spec.Calls, backlog)
 }
 
 // backlog estimates how fast the instances that the last decision saw work off the queue.

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/autoscaler/floor"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/queue/admission"
 )
 
 var start = time.Unix(10_000, 0)
@@ -331,6 +332,30 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", name, refused.Why, tt.want)
 		}
 	}
+}
+
+// While a queue is full, clients that try again do not use the rate up.
+func TestACallForAFullQueueCostsNoRate(t *testing.T) {
+	f := newTestFunction(func(s *Spec) { s.Calls = admission.Limits{Rate: 0.001, Burst: 4} }) // two at first
+	f.queue = queue.New(queue.Limits{MaxWaiting: 1})
+	f.Step(start, OwnershipChanged{Term: invocation.Term{Epoch: 1}})
+	offer := func(n byte, want invocation.RefusalReason) {
+		t.Helper()
+		var got invocation.RefusalReason
+		if refused, is := AnswerOf[OfferRefused](f.Step(start, &Offered{Ticket: ticketOf(n, start)})); is {
+			got = refused.Why.Reason
+		}
+		if got != want {
+			t.Errorf("call %d: refused %q, want %q", n, got, want)
+		}
+	}
+	offer(1, "")
+	offer(2, invocation.RefusedQueueFull)
+	offer(1, "")
+	f.Step(start, &CallCancelled{ID: ticketOf(1, start).ID})
+	offer(3, "")
+	f.Step(start, &CallCancelled{ID: ticketOf(3, start).ID})
+	offer(4, invocation.RefusedRate)
 }
 
 // Gateways offer each call again that waits, and take a refusal for its end.
