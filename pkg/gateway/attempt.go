@@ -115,6 +115,9 @@ func (a *attempt) onHead(came callwire.Head) error {
 	if a.begun {
 		return a.breakOff()
 	}
+	if !came.Whole {
+		came.Body = nil // it is part of the connection's buffer, which would stay with the head
+	}
 	if isInterim(came.Status) && !came.Whole {
 		if a.upload != nil && came.Status == http.StatusContinue {
 			a.startUpload()
@@ -140,16 +143,23 @@ func (a *attempt) onHead(came callwire.Head) error {
 	}
 	if p != nil {
 		a.fail(*p)
-		a.detach()
+		a.refuseAnswer()
 		return nil
 	}
 	a.conn.gateway.config.ProblemDetail.trimStack(head)
 	d, err := a.call.beginAnswer(a, head)
 	a.conn.shell.carryOut(a.call, d)
-	if err != nil && !head.Whole {
-		a.detach()
+	if err != nil {
+		a.refuseAnswer()
 	}
 	return nil
+}
+
+// refuseAnswer drops an answer that its client does not get. Nothing counts the memory of its head, and
+// the attempt may go on for long.
+func (a *attempt) refuseAnswer() {
+	a.head = callwire.Head{CoreWait: a.head.CoreWait}
+	a.detach()
 }
 
 // onBody passes on more of the answer.

@@ -79,3 +79,20 @@ func answerGivenUp(t *testing.T, whole bool) {
 		t.Errorf("answered %d, broken %t", w.Code, c.answerBroken())
 	}
 }
+
+// The buffer of a connection may have megabytes, and what has come of the next frames.
+func TestAHeadKeepsNothingOfTheBufferThatItCameIn(t *testing.T) {
+	g, c := claimedByEnded(t, core.Spec{})
+	a := c.currentAttempt()
+	a.conn.gateway, a.conn.shell = g, g.shell
+	buffer := make([]byte, 1)
+	for _, head := range []callwire.Head{{Status: 103, Body: buffer}, {Status: 200, ContentLength: -1, Body: buffer[:0]}} {
+		if err := a.onHead(head); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interim, head, _ := c.takeHead()
+	if len(interim) != 1 || interim[0].Body != nil || head == nil || head.Body != nil {
+		t.Errorf("kept %+v and %+v", interim, head)
+	}
+}

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -112,4 +113,26 @@ func TestTooMuchToAnswerSaysThatTheFunctionMayHaveRun(t *testing.T) {
 	if p := problem(t, a, "OutcomeUnknown"); !strings.Contains(p["detail"].(string), "no room for the function's answer") {
 		t.Errorf("the problem is %v", p)
 	}
+}
+
+// Nothing counts a head that the gateway has refused, and its instance may go on with the call.
+func TestAHeadThatIsRefusedIsNotKept(t *testing.T) {
+	w := newHarness(t)
+	huge := make([]callwire.Field, 600_000)
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for range 12 {
+		answers := w.call(w.get("/function/hello/"))
+		w.take().sendHead(callwire.Head{Status: 200, ContentLength: -1, Header: huge})
+		problem(t, wrote(t, answers, 502, invocation.ExecutedMaybe), "BadAnswer")
+	}
+	if grown := heap() - before; grown > 96<<20 {
+		t.Errorf("the gateway keeps %d MiB of heads that it has refused", grown>>20)
+	}
+	runtime.KeepAlive(huge)
 }

@@ -139,6 +139,22 @@ var lyingAttacks = []attack{
 			w.Errorf("answered %d", r.status)
 		}
 	}, whole(101, nil), whole(200, nil))},
+	{"F86", "heads of a million fields, of attempts that do not end", answered + "{code=502}", func(w *platform) {
+		pulls, large := w.joined(), head(callwire.Head{Status: 200, Header: make([]callwire.Field, 1_000_000)})
+		for range 20 {
+			responses := make(chan response, 1)
+			go func() { responses <- w.call("/function/evil.shop/") }()
+			ticket, err := nextTicket(pulls)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.claims(ticket).send(large)
+			if r := receive(w.T, responses, "the answer"); r.status != 502 {
+				w.Errorf("answered %d", r.status)
+			}
+			_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
+		}
+	}},
 	{"F87", "an answer that splits itself", "", answersWith(func(w *platform, r response) {
 		if r.status != 200 || r.header.Get("Set-Cookie") != "" || r.header.Get("Windlass-Executed") != "yes" || r.body != "body" {
 			w.Errorf("answered %d %q with %v", r.status, r.body, r.header)
