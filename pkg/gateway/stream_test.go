@@ -319,6 +319,30 @@ func TestAClientAndAFunctionMaySwitchToAnotherProtocol(t *testing.T) {
 	}
 }
 
+// A client that has not heard yet that its function has ended goes on sending. A connection that is
+// closed on unread bytes is reset, and its client may lose what it has not read.
+func TestTheLastWordsOfAFunctionReachAClientThatStillSends(t *testing.T) {
+	w := newHarness(t)
+	c, i := w.echo()
+	_ = c.conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	last := strings.Repeat("x", 60<<10)
+	i.body(last)
+	i.end()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for range 20 {
+			_, _ = io.WriteString(c.conn, strings.Repeat("y", 32<<10))
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	time.Sleep(50 * time.Millisecond)
+	if rest, err := io.ReadAll(c.r); string(rest) != last || err != nil {
+		t.Errorf("heard %d bytes of %d, %v", len(rest), len(last), err)
+	}
+	receive(t, sent, "the end of the sending")
+}
+
 // What a client of such a protocol sends behind its request belongs to the function.
 func TestWhatFollowsASwitchAtOnceIsTheFunctions(t *testing.T) {
 	w := newHarness(t)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -31,7 +32,8 @@ func upgradeOf(r *http.Request) string {
 
 // switchProtocols answers a client whose function switches to another protocol, and passes on
 // what either side sends in it, until the function ends its side or the client is gone. Until
-// then the call has its place at the instance, so the instance is not scaled away.
+// then the call has its place at the instance, so the instance is not scaled away. What the client
+// sends a moment longer is discarded.
 func (g *Gateway) switchProtocols(c *call, head *callwire.Head, by *attempt) error {
 	conn, buffered, err := c.client.rc.Hijack()
 	if err != nil {
@@ -51,11 +53,21 @@ func (g *Gateway) switchProtocols(c *call, head *callwire.Head, by *attempt) err
 	_, err = io.CopyBuffer(writerOnly{conn}, readerOnly{body}, make([]byte, bodyChunk))
 	if err == nil {
 		c.answerWritten(true)
+		lingerSwitched(conn, &sending)
 	}
 	return err
 }
 
-// sendSwitched passes on what the client sends. If the client is gone, the call is.
+// lingerSwitched ends the answer, and waits until the client has ended its half, too.
+func lingerSwitched(conn net.Conn, sending *sync.WaitGroup) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+		sending.Wait()
+	}
+}
+
+// sendSwitched passes on what the client sends, and discards it once the function has ended. If the client
+// is gone before that, the call is.
 func (g *Gateway) sendSwitched(c *call, by *attempt, from *bufio.Reader) {
 	if by.upload == nil {
 		return
@@ -64,7 +76,9 @@ func (g *Gateway) sendSwitched(c *call, by *attempt, from *bufio.Reader) {
 	switch {
 	case err == nil: // the client has ended its half
 		by.endBody(io.EOF)
-	case !errors.Is(err, callwire.ErrBodyEnded):
+	case errors.Is(err, callwire.ErrBodyEnded):
+		_, _ = io.Copy(io.Discard, from)
+	default:
 		by.endBody(err)
 		g.clientLeft(c)
 	}
