@@ -300,6 +300,7 @@ func isWellFormed(r *http.Request) bool {
 
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget, received time.Time, held reservation, caller auth.Caller) *call {
 	now, unit := time.Now(), to.unit
+	chain := callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
 	mayWait := cmp.Or(unit.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
 	c := &call{
 		callState: callState{
@@ -310,7 +311,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		uri: to.uri, upgrade: upgradeOf(r), trailers: announcedTrailers(r),
+		uri: to.uri, upgrade: upgradeOf(r), trailers: announcedTrailers(r, chain.proxied),
 		reservation: reservationRef{admitter: g.admitter, holders: 1, held: held},
 	}
 	c.whole = isSmall(r) && c.upgrade == ""
@@ -325,7 +326,6 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	c.client.body.mayPause.Store(unit.Spec.Template.Protocol == v1alpha1.ProtocolHTTP && invocation.IsGRPC(r.Header.Get("Content-Type")))
 	c.waiting = core.Waiting[*call]{Call: c, Since: now}
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
-	chain := callChain{caller: caller, hopCount: hopCount(r.Header) + 1, proxied: g.config.TrustedProxies.trusts(r.RemoteAddr)}
 	c.headers = c.inTrace(requestHeaders(r, c.id, chain))
 	return c
 }

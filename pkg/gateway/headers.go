@@ -117,15 +117,16 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 }
 
 // announcedTrailers are the names of the trailers that the function may be told of. One that no
-// request may have would make the request one that no instance can write.
-func announcedTrailers(r *http.Request) []string {
+// request may have would make the request one that no instance can write. proxied says that the request
+// came by a trusted proxy.
+func announcedTrailers(r *http.Request, proxied bool) []string {
 	if len(r.Trailer) == 0 {
 		return nil
 	}
 	named := headersOfConnection(r.Header)
 	var names []string
 	for name := range r.Trailer {
-		if httpguts.ValidHeaderFieldName(name) && httpguts.ValidTrailerHeader(name) && named.passes(name) {
+		if httpguts.ValidHeaderFieldName(name) && httpguts.ValidTrailerHeader(name) && named.passes(name) && (proxied || !isProxyHeader(name)) {
 			names = append(names, name)
 		}
 	}

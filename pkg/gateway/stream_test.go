@@ -17,6 +17,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
+	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -225,6 +226,32 @@ func TestTrailersThatNoRequestMayHaveReachNoInstance(t *testing.T) {
 	i.whole(200, "")
 	if a := c.answer(); a.status != 200 {
 		t.Errorf("answered %+v", a)
+	}
+}
+
+// Some servers take trailers for headers, and trust those that their proxy sends.
+func TestTrailersOfProxiesComeFromTrustedProxiesOnly(t *testing.T) {
+	sent := []string{"X-Auth-Request-User", "1", "X-Forwarded-For", "2", "X-Sum", "3"}
+	for name, tt := range map[string]struct {
+		trusted gateway.Proxies
+		come    []string
+	}{"from anybody": {nil, sent[4:]}, "from a trusted proxy": {gateway.Loopback(), sent}} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, func(c *gateway.Config) { c.TrustedProxies = tt.trusted })
+			c := w.dial()
+			c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: X-Hop\r\n" +
+				"Trailer: X-Sum, X-Hop, X-Forwarded-For, X-Auth-Request-User\r\n\r\n" +
+				"2\r\nhi\r\n0\r\nX-Auth-Request-User: 1\r\nX-Forwarded-For: 2\r\nX-Sum: 3\r\nX-Hop: 4\r\nX-Unannounced: 5\r\n\r\n")
+			i := w.take()
+			u := i.read(bodyEnded)
+			if want := fields(tt.come); !slices.Equal(u.trailer, want) || len(i.granted.Trailer) != len(want) {
+				t.Errorf("announced were %q, and %v came", i.granted.Trailer, u.trailer)
+			}
+			i.whole(200, "")
+			if a := c.answer(); a.status != 200 {
+				t.Errorf("answered %+v", a)
+			}
+		})
 	}
 }
 

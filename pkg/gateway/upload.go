@@ -85,9 +85,11 @@ var bodyBuffers = sync.Pool{New: func() any { return new([bodyChunk]byte) }}
 func (a *attempt) endBody(why error) {
 	end := callwire.End{Cut: !errors.Is(why, io.EOF)}
 	if !end.Cut {
-		endToEnd(a.call.client.request.Trailer, func(name, value string) {
-			end.Trailer = append(end.Trailer, callwire.Field{Name: name, Value: value})
-		})
+		for _, name := range a.call.trailers {
+			for _, value := range a.call.client.request.Trailer[name] {
+				end.Trailer = append(end.Trailer, callwire.Field{Name: name, Value: value})
+			}
+		}
 	}
 	if !a.ended.Load() {
 		a.conn.frames.Commit(end.Append(a.conn.frames.Begin(), a.wire))
