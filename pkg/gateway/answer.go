@@ -62,15 +62,24 @@ func (g *Gateway) answerClient(c *call, head *callwire.Head, by *attempt) error 
 	return c.client.rest(head)
 }
 
-// interim sends an interim answer. A client that has not read it by that time is dropped.
-func (c *client) interim(head *callwire.Head, by time.Time) {
+// writeBy is until when a client may take an answer of an attempt that must have ended by runBy. One
+// that comes then, or before an audit has seen that, counts: so its client has time for it.
+func writeBy(runBy time.Time) time.Time {
+	if least := time.Now().Add(problemWithin); least.After(runBy) {
+		return least
+	}
+	return runBy
+}
+
+// interim sends an interim answer. A client that does not read it in time is dropped.
+func (c *client) interim(head *callwire.Head, runBy time.Time) {
 	if head.Status == http.StatusContinue || !c.request.ProtoAtLeast(1, 1) {
 		return // the server says it when the body is read
 	}
 	h := c.w.Header()
 	before := h.Clone()
 	answerHeaders(h, head.Header, c.shared)
-	_ = c.rc.SetWriteDeadline(by)
+	_ = c.rc.SetWriteDeadline(writeBy(runBy))
 	c.w.WriteHeader(head.Status)
 	_ = c.rc.SetWriteDeadline(time.Time{}) // for the answer, which may be that the time is over
 	clear(h)
@@ -80,15 +89,17 @@ func (c *client) interim(head *callwire.Head, by time.Time) {
 }
 
 // head sends the head of the function's answer, and its whole body if it came with it. A
-// client that has not read the answer by that time is dropped.
-func (c *client) head(head *callwire.Head, by time.Time) error {
-	_ = c.rc.SetWriteDeadline(by)
+// client that does not read the answer in time is dropped.
+func (c *client) head(head *callwire.Head, runBy time.Time) error {
+	_ = c.rc.SetWriteDeadline(writeBy(runBy))
 	c.body.mayPause.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
 	c.w.WriteHeader(head.Status)
 	if !head.Whole {
-		return c.rc.Flush()
+		err := c.rc.Flush()
+		_ = c.rc.SetWriteDeadline(runBy) // for the rest
+		return err
 	}
 	if _, err := c.w.Write(head.Body); err != nil && c.hasBody(head) {
 		return err

@@ -96,3 +96,33 @@ func TestAHeadKeepsNothingOfTheBufferThatItCameIn(t *testing.T) {
 		t.Errorf("kept %+v and %+v", interim, head)
 	}
 }
+
+// The audits, which end a call whose time is over, come every 250 ms. What is answered in between counts.
+func TestAnAnswerThatComesBeforeTheAuditOfItsEndReachesTheClient(t *testing.T) {
+	for name, interim := range map[string]bool{"at once": false, "after an interim one": true} {
+		t.Run(name, func(t *testing.T) {
+			g, c := claimedByEnded(t, core.Spec{})
+			a := c.currentAttempt()
+			a.runBy = time.Now().Add(-time.Millisecond)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				c.client.w, c.client.rc, c.client.request = w, *http.NewResponseController(w), r
+				if interim {
+					c.interimReceived(a, callwire.Head{Status: 103})
+				}
+				if _, err := c.beginAnswer(a, &callwire.Head{Status: 299, ContentLength: -1, Whole: true, Body: []byte("late")}); err != nil {
+					t.Error(err)
+				}
+				g.wait(c)
+			}))
+			defer server.Close()
+			resp, err := http.Get(server.URL)
+			if err != nil {
+				t.Fatalf("the client has no answer, and the call counts as answered: %t; %v", c.answered(), err)
+			}
+			defer resp.Body.Close()
+			if body, err := io.ReadAll(resp.Body); resp.StatusCode != 299 || string(body) != "late" || err != nil {
+				t.Errorf("answered %d %q, %v", resp.StatusCode, body, err)
+			}
+		})
+	}
+}
