@@ -102,7 +102,7 @@ func startGateway(
 	}
 	g, err := gateway.New(settings, gateway.Deps{
 		Catalog: source.Catalog(), Router: watched, Callers: who, Registry: registry, Log: log, Traces: traces,
-		Schedulers: schedulers, Left: serve.ClientLeft,
+		Schedulers: schedulers, Left: serve.ClientLeft, Linger: serve.Linger,
 	})
 	if err != nil {
 		return err

@@ -218,7 +218,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	config.ClaimAddr = w.claims.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
 		Catalog: w.store.Catalog(), Callers: w.callerPolicy(), Registry: w.counting(), Log: w.log, Traces: w.traces, CallLog: w.callLog,
-		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: w.wire.Addr().String()}), Left: serve.ClientLeft,
+		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: w.wire.Addr().String()}), Left: serve.ClientLeft, Linger: serve.Linger,
 	}); err != nil {
 		return err
 	}

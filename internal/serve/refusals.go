@@ -82,6 +82,8 @@ type clientConn struct {
 	// waits for the next one. All that is written meanwhile is the handler's,
 	// whatever it looks like.
 	answering atomic.Bool
+	// lingerUntil is until when Close discards what comes, in Unix nanoseconds; 0 if it does not.
+	lingerUntil atomic.Int64
 
 	waiting *waitingConns
 	network netip.Prefix
@@ -94,6 +96,7 @@ type clientConn struct {
 // Close implements net.Conn.
 func (c *clientConn) Close() error {
 	c.waiting.dropClosed(c)
+	c.linger()
 	return c.TCPConn.Close()
 }
 

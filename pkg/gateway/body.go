@@ -29,21 +29,17 @@ const bodyChunk = 32 << 10
 const (
 	// nextBytesTimeout is how soon the next bytes of such a client come.
 	nextBytesTimeout = 50 * time.Millisecond
-	// lingerTimeout is how long the server goes on discarding what the client sends, and
-	// lingerBytes how much of it.
+	// lingerTimeout is how long the server goes on discarding what the client sends.
 	lingerTimeout = 2 * time.Second
-	lingerBytes   = 256 << 20
 )
 
-// linger sends the answer and discards what the client is still sending, so that it comes to
-// read the answer. It is for HTTP/1, whose connection ends then. A client that waits for 100
-// Continue has sent nothing, unless it was asked for its body.
-func linger(rc *http.ResponseController, r *http.Request, asked bool) {
-	if r.ProtoMajor != 1 || !asked && r.Header.Get("Expect") != "" || rc.Flush() != nil {
-		return
+// linger lets a client that is still sending come to read its answer. It is for HTTP/1, whose connection
+// ends then, and waits for nothing, because net/http writes the end of an answer after the handler. A client
+// that waits for 100 Continue has sent nothing, unless it was asked for its body.
+func (g *Gateway) linger(r *http.Request, asked bool) {
+	if r.ProtoMajor == 1 && (asked || r.Header.Get("Expect") == "") {
+		g.deps.Linger(r, time.Now().Add(lingerTimeout))
 	}
-	_ = rc.SetReadDeadline(time.Now().Add(lingerTimeout))
-	_, _ = io.CopyN(io.Discard, r.Body, lingerBytes)
 }
 
 // requestBody is the body of a call's request, which an attempt reads while the

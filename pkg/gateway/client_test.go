@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -98,6 +99,21 @@ func TestA6AClientThatIsStillSendingReadsWhyItIsRefused(t *testing.T) {
 				t.Errorf("read %+v", a)
 			}
 		})
+	}
+}
+
+// The end of an answer of unknown length, and its trailers, follow the handler.
+func TestTheEndOfAnEarlyAnswerDoesNotWaitForTheBody(t *testing.T) {
+	w := newHarness(t)
+	c := w.dial()
+	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nhalf")
+	i := w.take()
+	i.head(413)
+	i.body("no more, please")
+	i.end()
+	begun := time.Now()
+	if a := c.answer(); a.body != "no more, please" || a.err != nil || time.Since(begun) > time.Second {
+		t.Errorf("read %+v after %v", a, time.Since(begun))
 	}
 }
 

@@ -101,6 +101,9 @@ type Deps struct {
 	// needed only while a body is unread; in all other cases net/http reports that. Without
 	// it, the gateway notices such a client when it reads the body.
 	Left func(*http.Request) bool
+	// Linger makes the connection of an HTTP/1 request discard what its client is still sending, when
+	// it is closed, but not beyond a time. Without it, a client that was answered early may lose the answer.
+	Linger func(r *http.Request, until time.Time)
 	// Schedulers authenticates schedulers. Without it, the connections are not encrypted.
 	Schedulers credentials.TransportCredentials
 	// Traces records calls; nil records none.

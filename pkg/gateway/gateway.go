@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
@@ -36,6 +37,9 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	}
 	if deps.Left == nil {
 		deps.Left = func(*http.Request) bool { return false }
+	}
+	if deps.Linger == nil {
+		deps.Linger = func(*http.Request, time.Time) {}
 	}
 	admitter, calls := newAdmitter(config.capacity()), newCalls(config.MaxInvocations)
 	picker := newPicker()

@@ -63,7 +63,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case c.answerBroken():
 		c.client.abortConnection()
 	case !c.client.body.ended.Load():
-		linger(&c.client.rc, r, c.client.body.asked.Load())
+		g.linger(r, c.client.body.asked.Load())
 	}
 }
 
@@ -433,6 +433,6 @@ func (g *Gateway) reject(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Fu
 	}
 	p.write(w, g.config.ProblemDetail)
 	if !arrived {
-		linger(rc, r, false)
+		g.linger(r, false)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
@@ -72,7 +72,7 @@ func newHarnessWith(t *testing.T, change func(*gateway.Config, *gateway.Deps)) *
 	wire := listen(t, "127.0.0.1:0")
 	config := gateway.DefaultConfig()
 	config.ClaimAddr = wire.Addr().String()
-	deps := gateway.Deps{Catalog: w.catalog, Router: w.router, Registry: w.registry, Log: slog.New(slog.DiscardHandler)}
+	deps := gateway.Deps{Catalog: w.catalog, Router: w.router, Registry: w.registry, Log: slog.New(slog.DiscardHandler), Linger: serve.Linger}
 	change(&config, &deps)
 	var err error
 	if w.gateway, err = gateway.New(config, deps); err != nil {
@@ -129,10 +129,7 @@ func (w *harness) run() {
 
 // serveHTTP serves the gateway as programs do and makes clients of it.
 func (w *harness) serveHTTP() {
-	var handling sync.WaitGroup
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		handling.Add(1)
-		defer handling.Done()
+	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		defer func() {
 			// net/http logs it, and goes on.
 			if p := recover(); p != nil {
@@ -143,17 +140,19 @@ func (w *harness) serveHTTP() {
 			}
 		}()
 		w.gateway.ServeHTTP(rw, r)
-	}))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetHTTP1(true)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	server.Start()
-	w.url = server.URL
+	})
+	l := listen(w.T, "127.0.0.1:0")
+	w.url = "http://" + l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve.Calls(ctx, l, handler, patience, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	}()
 	w.Cleanup(func() {
-		server.Close()
-		// It does not wait for connections that have switched to another protocol.
-		handling.Wait()
+		cancel()
+		if err := receive(w.T, ended, "the end of the server"); err != nil {
+			w.Error(err)
+		}
 	})
 	client := func(protocols *http.Protocols) *http.Client {
 		transport := &http.Transport{Protocols: protocols, DisableCompression: true, MaxIdleConnsPerHost: 64}

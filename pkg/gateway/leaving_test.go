@@ -3,14 +3,11 @@ package gateway_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/callwire"
@@ -18,23 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
-
-// serveCalls serves the gateway as programs do from now on.
-func (w *harness) serveCalls() {
-	l := listen(w.T, "127.0.0.1:0")
-	w.url = "http://" + l.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- serve.Calls(ctx, l, w.gateway, patience, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-	}()
-	w.Cleanup(func() {
-		cancel()
-		if err := receive(w.T, ended, "the end of the server"); err != nil {
-			w.Error(err)
-		}
-	})
-}
 
 // leavings are clients that leave behind a body, or a part of it, that was not read.
 var leavings = map[string]string{
@@ -49,7 +29,6 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 	for name, request := range leavings {
 		t.Run("found out while it waits: "+name, func(t *testing.T) {
 			w := newHarnessWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
-			w.serveCalls()
 			r := w.dial()
 			r.send(request)
 			ticket := w.scheduler.ticket()
@@ -80,7 +59,6 @@ func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
 // socket's buffer: otherwise the end of the connection cannot be seen.
 func TestACallWithoutAReaderIsCancelledWhenItsClientLeaves(t *testing.T) {
 	w := newHarnessWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
-	w.serveCalls()
 	fn := newFunction("default", "hello", time.Minute)
 	fn.Spec.Calls.OnClientDisconnect = v1alpha1.OnClientDisconnectCancel
 	w.catalog.Put(rollout.Alone(fn))
@@ -104,7 +82,6 @@ func TestACallWithoutAReaderIsCancelledWhenItsClientLeaves(t *testing.T) {
 // Clients that stay are not taken for such that left.
 func TestM1AClientThatWaitsWithItsBodyIsServed(t *testing.T) {
 	w := newHarnessWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
-	w.serveCalls()
 	body := strings.Repeat("x", 300_000)
 	for _, r := range []io.Reader{strings.NewReader(body), chunked(strings.NewReader(body))} {
 		answers := w.call(w.request("POST", "/function/hello/", r))

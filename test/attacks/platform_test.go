@@ -191,7 +191,7 @@ func (w *platform) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	config.ProblemDetail, config.URLs = gateway.DetailNone, newURLs(w)
 	g, err := gateway.New(config, gateway.Deps{
 		Catalog: w.catalog, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler}),
-		Schedulers: certificate.ClientCredentials(domain.Scheduler()), Registry: w.registry, Log: log, Left: serve.ClientLeft, Callers: anybody{},
+		Schedulers: certificate.ClientCredentials(domain.Scheduler()), Registry: w.registry, Log: log, Left: serve.ClientLeft, Linger: serve.Linger, Callers: anybody{},
 	})
 	if err != nil {
 		w.Fatal(err)

@@ -25,7 +25,7 @@ func (p *program) startGateway(scheduler string) (peers.Ready, error) {
 	config := gateway.DefaultConfig()
 	config.ClaimAddr = wire.Addr().String()
 	deps := gateway.Deps{
-		Catalog: p.catalog, Registry: p.registry, Log: p.log, Left: serve.ClientLeft,
+		Catalog: p.catalog, Registry: p.registry, Log: p.log, Left: serve.ClientLeft, Linger: serve.Linger,
 		Router: ownership.NewStatic(ownership.Owner{ID: schedulerID, Addr: scheduler}),
 	}
 	var secure *tls.Config

@@ -71,7 +71,7 @@ func (p *program) startGateway(flags roleFlags) (peers.Ready, error) {
 	config := gateway.DefaultConfig()
 	config.ClaimAddr, config.MaxBody = wire.Addr().String(), MostBody
 	g, err := gateway.New(config, gateway.Deps{
-		Catalog: store.Catalog(), Registry: p.registry, Log: p.log, Left: serve.ClientLeft,
+		Catalog: store.Catalog(), Registry: p.registry, Log: p.log, Left: serve.ClientLeft, Linger: serve.Linger,
 		Router:     ownership.NewStatic(ownership.Owner{ID: schedulerID, Addr: flags.scheduler}),
 		Schedulers: tls.ClientCredentials(Domain.Scheduler()),
 	})

@@ -1,0 +1,50 @@
+package serve
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// It reads nothing before it has sent all, and does not end its side.
+func TestAClientThatStillSendsReadsTheAnswerOfAConnectionThatLingers(t *testing.T) {
+	const size = 16 << 20
+	handled := make(chan time.Duration, 1)
+	addr, _ := calls(t, func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		w.Header().Set("Connection", "close")
+		_, _ = io.WriteString(w, "enough")
+		_ = http.NewResponseController(w).Flush()
+		Linger(r, time.Now().Add(2*time.Second))
+		handled <- time.Since(begun)
+	})
+	conn := dial(t, addr)
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: "+strconv.Itoa(size)+"\r\n\r\n"+strings.Repeat("x", size)); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(resp.Body); string(body) != "enough" || err != nil {
+		t.Errorf("read %q, %v", body, err)
+	}
+	if took := <-handled; took > time.Second {
+		t.Errorf("the handler waited for %v", took)
+	}
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // until it lingers no more
+		if _, err := io.WriteString(conn, "x"); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("it lingers after %v", time.Since(begun))
+			}
+			return
+		}
+	}
+}
