@@ -181,14 +181,14 @@ func requestHeaders(r *http.Request, id invocation.ID, from callChain) []callwir
 		via = slices.Concat(r.Header["X-Forwarded-For"], []string{client})
 	}
 	add("X-Forwarded-For", strings.Join(via, ", "))
-	if !from.proxied || r.Header.Get("X-Forwarded-Proto") == "" {
+	if !from.proxied || !hasField(headers, "X-Forwarded-Proto") {
 		proto := "http"
 		if r.TLS != nil {
 			proto = "https"
 		}
 		add("X-Forwarded-Proto", proto)
 	}
-	if !from.proxied || r.Header.Get("X-Forwarded-Host") == "" {
+	if !from.proxied || !hasField(headers, "X-Forwarded-Host") {
 		add("X-Forwarded-Host", r.Host)
 	}
 	add(invocation.HeaderInvocationID, id.String())
@@ -197,6 +197,11 @@ func requestHeaders(r *http.Request, id invocation.ID, from callChain) []callwir
 		add(invocation.HeaderCaller, from.caller.Name)
 	}
 	return headers
+}
+
+// hasField reports whether any of the headers has a name and a value.
+func hasField(headers []callwire.Field, name string) bool {
+	return slices.ContainsFunc(headers, func(f callwire.Field) bool { return f.Name == name && f.Value != "" })
 }
 
 // answerHeader is the header of an answer while it is made. Its names are canonical.

@@ -69,3 +69,20 @@ func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
 		})
 	}
 }
+
+// A client may name them in a Connection header that a proxy passes on.
+func TestAFunctionAlwaysHasTheHeadersAboutItsClient(t *testing.T) {
+	r := &http.Request{RemoteAddr: "10.42.3.4:1234", Host: "h", Header: http.Header{
+		"Connection": {"X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host"}, "X-Forwarded-For": {"203.0.113.9"},
+		"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"shop.example"},
+	}}
+	got := make(http.Header)
+	for _, h := range requestHeaders(r, invocation.ID{}, callChain{proxied: true}) {
+		got.Add(h.Name, h.Value)
+	}
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"} {
+		if len(got[name]) != 1 {
+			t.Errorf("%s is %q", name, got[name])
+		}
+	}
+}
