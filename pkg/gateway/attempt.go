@@ -40,10 +40,12 @@ type attempt struct {
 	number         int
 	claimed, runBy time.Time
 
-	// came says that the instance has sent a frame about it, and begun that the head of the
-	// answer has come. answer has the rest of an answer that is not whole. Only the reader uses these.
-	came, begun bool
-	answer      *callwire.Inflow
+	// came says that the instance has sent a frame about it. answer has the rest of an answer that is
+	// not whole. Only the reader uses these.
+	came   bool
+	answer *callwire.Inflow
+	// begun says that the head of the answer has come. The call may not have it yet.
+	begun atomic.Bool
 	// head is that of the answer. Nobody changes it once the call has it.
 	head callwire.Head
 	// waitsLong says that it waits for a core although it has come by a loan.
@@ -112,7 +114,7 @@ func (a *attempt) onFrame(f callwire.Frame) error {
 // onHead starts the answer, or is all of it. The place of an answer that is complete goes to
 // the next call before anything else.
 func (a *attempt) onHead(came callwire.Head) error {
-	if a.begun {
+	if a.begun.Load() {
 		return a.breakOff()
 	}
 	if !came.Whole {
@@ -125,7 +127,8 @@ func (a *attempt) onHead(came callwire.Head) error {
 		a.call.interimReceived(a, came)
 		return nil
 	}
-	a.begun, a.head = true, came
+	a.begun.Store(true)
+	a.head = came
 	head := &a.head
 	if head.Whole {
 		// The payload is valid until the next frame is read.
@@ -175,7 +178,7 @@ func (a *attempt) onBody(part []byte) error {
 
 // onEnd ends the answer, well or not.
 func (a *attempt) onEnd(end callwire.End) error {
-	if end.Failure == 0 && !a.begun {
+	if end.Failure == 0 && !a.begun.Load() {
 		return a.breakOff()
 	}
 	a.call.executionEnded(end.Exec)
@@ -232,7 +235,7 @@ func whyTooLate(a *attempt) string {
 
 // onRelease queues the call again, because the function has seen nothing of it.
 func (a *attempt) onRelease(release callwire.Release) error {
-	if a.begun {
+	if a.begun.Load() {
 		return a.breakOff()
 	}
 	if a.leaveConn() {
@@ -253,7 +256,7 @@ func (a *attempt) onRelease(release callwire.Release) error {
 // onLongWait notes whether the call waits for a core of a busy node. It is asked for if its client has
 // left, or if another instance has a core for it and its request is here whole to be sent again.
 func (a *attempt) onLongWait(waits bool) {
-	if !a.byLoan || a.begun {
+	if !a.byLoan || a.begun.Load() {
 		return
 	}
 	a.waitsLong.Store(waits)

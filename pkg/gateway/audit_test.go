@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/callwire"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/admission"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
@@ -128,6 +129,33 @@ func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 	}
 	if n := len(g.calls.snapshot()); n != 0 {
 		t.Errorf("%d calls are kept", n)
+	}
+}
+
+// The place of a whole answer is freed before the call has the answer, and that may take a while.
+func TestAnAnswerThatHasComeIsNotLostWhileItsPlaceIsFreed(t *testing.T) {
+	g, c := claimedByEnded(t, core.Spec{})
+	a := c.currentAttempt()
+	a.ended.Store(false)
+	a.conn.gateway, a.conn.shell, a.conn.running = g, g.shell, map[uint32]*attempt{a.wire: a}
+	a.pool, a.lent = g.shell.pools.locked(c.destination(), c.function.Key()), true
+	a.conn.lendTo(a.pool)
+	a.pool.core.Began(a.conn.lender)
+	handled := make(chan error, 1)
+	go func() { handled <- a.onHead(callwire.Head{Status: 200, ContentLength: -1, Whole: true}) }()
+	for !a.ended.Load() {
+		runtime.Gosched()
+	}
+	now := time.Now()
+	g.shell.audit(now, noneMoved)
+	g.shell.audit(now.Add(core.ReofferEvery), noneMoved)
+	a.pool.mu.Unlock()
+	if err := <-handled; err != nil {
+		t.Error(err)
+	}
+	if _, head, _ := c.takeHead(); head == nil {
+		_, p := c.answer()
+		t.Errorf("the answer was dropped for %v", p)
 	}
 }
 

@@ -107,7 +107,8 @@ func (s *callState) observation(now time.Time, moved bool) (seen core.Observed, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen.Moved = moved
-	seen.Ended = s.invocation.Phase() == core.Claimed && s.attempt.ended.Load()
+	// One whose answer has come is none that was lost, however long its reader frees the place first.
+	seen.Ended = s.invocation.Phase() == core.Claimed && s.attempt.ended.Load() && !s.attempt.begun.Load()
 	return seen, seen.Ended || s.invocation.Due(now, moved)
 }
 
