@@ -91,7 +91,7 @@ var types = []Type{
 		"No byte of the body arrived for 10 s, or less than 1 KiB a second arrived, before an instance had the call. Or a body of at most 64 KiB took longer than the call may wait (`calls.queueTimeout`, a minute by default): `detail` says so.",
 		"Check the client's network, whether a proxy buffers the body, and `calls.queueTimeout`."},
 	{BodyTooLarge, http.StatusRequestEntityTooLarge, "The request's body is too large",
-		"The body is larger than the gateway's limit (64 MiB by default), or larger than the 6 MiB that a function with the protocol LambdaRuntime accepts. No instance had the call yet.",
+		"The body is larger than the gateway's limit (64 MiB by default), or larger than the 6 MiB that a function with the protocol LambdaRuntime accepts, which its agent refuses.",
 		"Raise `gateway.maxBodySize` (in local mode `--max-body-size`), or send a smaller body."},
 	{string(invocation.RefusedQueueFull), http.StatusTooManyRequests, "Too many calls of the function are waiting",
 		"10,000 calls of the function are already waiting.",
