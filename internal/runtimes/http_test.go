@@ -141,6 +141,20 @@ func TestAnAnswerThatBreaksOffIsSeenToBeBroken(t *testing.T) {
 	})
 }
 
+func TestAnAnswerThatIsCompleteStaysSoWhenItsHandlerFails(t *testing.T) {
+	eachSite(t, func(t *testing.T, s *site) {
+		for path, want := range map[string]string{"/late": strings.Repeat("x", 8<<20), "/late-close": "onetwo"} {
+			if got := s.ask("GET", path, nil); got.status != 200 || got.body != want {
+				t.Errorf("%s: got %d with %d bytes, want %d", path, got.status, len(got.body), len(want))
+			}
+			if got := s.ask("GET", "/echo", nil); got.status != 200 || !got.reused {
+				t.Errorf("after %s got %+v, want an answer on the same connection", path, got)
+			}
+		}
+		s.expectError("too late")
+	})
+}
+
 func TestIdleConnectionsKeepNobodyWaiting(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		idle, reader := s.dial()

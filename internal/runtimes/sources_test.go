@@ -163,6 +163,15 @@ def application(environ, start_response):
             raise FileNotFoundError("in the middle")
         start_response("200 OK", text)
         return stream()
+    if path == "/late":
+        def stream():
+            yield b"x" * (8 << 20)
+            raise FileNotFoundError("too late")
+        start_response("200 OK", text + [("Content-Length", str(8 << 20))])
+        return stream()
+    if path == "/late-close":
+        start_response("200 OK", text)
+        return FailingClose()
     if path.startswith("/status/"):
         start_response(path[8:] + " Whatever", [("X-Kept", "1"), ("Connection", "close")])
         return []
@@ -174,6 +183,14 @@ def application(environ, start_response):
         pass
     start_response("404 Not Found", text)
     return [path.encode("latin-1")]
+
+class FailingClose:
+    def __iter__(self):
+        yield b"one"
+        yield b"two"
+
+    def close(self):
+        raise FileNotFoundError("too late")
 
 def short(environ, start_response):
     start_response("200 OK", [("Content-Length", "5")])
@@ -263,6 +280,8 @@ exports.application = async (req, res) => {
       return res.end('two');
     case '/throw': throw new RangeError('before the head');
     case '/break': res.write('one'); await sleep(1); throw new RangeError('in the middle');
+    case '/late': res.end('x'.repeat(8 << 20)); throw new RangeError('too late');
+    case '/late-close': res.write('one'); res.end('two'); await sleep(1); throw new RangeError('too late');
     case '/meet': if (++met === 2) release(); await barrier; return res.end('met');
   }
   const status = url.pathname.match(/^\/status\/(\d+)/);

@@ -48,11 +48,11 @@ async function run(handler, request, response) {
   try {
     await handler(request, response);
   } catch (error) {
+    // Who reads the answer must see that it broke off. A complete one stays so, and its
+    // connection may have the next call already.
+    if (response.headersSent && !response.writableEnded) response.destroy();
     console.error(error);
-    if (response.headersSent) {
-      response.destroy(); // who reads the answer must see that it broke off
-      return;
-    }
+    if (response.headersSent) return;
     for (const name of response.getHeaderNames()) response.removeHeader(name);
     // The reason is in the log, not for the caller.
     response.writeHead(500, { 'Content-Type': 'text/plain' }).end('Internal Server Error\n');

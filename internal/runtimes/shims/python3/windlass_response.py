@@ -20,6 +20,7 @@ class Response:
         self.status = None
         self.headers = []
         self.started = False  # a part of the head may have left
+        self.finished = False
         self._forget()
 
     def start(self, status, headers, exc_info=None):
@@ -55,11 +56,11 @@ class Response:
             return
         if self.length is not None and self.sent + len(data) > self.length:
             raise ValueError(f"the application sent more than the {self.length} bytes of its Content-Length")
-        self.sent += len(data)
         if self.chunked:
             self._send(b"%x\r\n" % len(data), data, b"\r\n")
         else:
             self._send(data)
+        self.sent += len(data)
 
     def finish(self):
         """Ends the answer."""
@@ -70,6 +71,11 @@ class Response:
         if not self.bodyless and self.length is not None and self.sent < self.length:
             raise ValueError(f"the application sent {self.sent} bytes, less than the {self.length} of its Content-Length")
         self._send(b"0\r\n\r\n" if self.chunked else b"")
+        self.finished = True
+
+    def complete(self):
+        """Says whether the client has the whole answer."""
+        return self.finished or (self.started and self.sent == self.length)
 
     def internal_error(self):
         """Answers 500 in place of an application that failed. The reason is in the log, not for the caller."""

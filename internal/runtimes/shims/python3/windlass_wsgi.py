@@ -134,9 +134,11 @@ class Server:
             call(self.application, self._environ(request), response)
         except BaseException:  # sys.exit in an application ends its request only
             traceback.print_exc()
-            if response.started:
+            if not response.started:
+                response.internal_error()
+            elif not response.complete():
                 return False  # who reads the answer must see that it broke off
-            response.internal_error()
+            # A complete answer stays one, and its connection may have the next call already.
         sys.stdout.flush()
         return response.keep_alive and request.body.drain()
 
