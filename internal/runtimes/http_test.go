@@ -222,6 +222,27 @@ func TestWhatIsNotHTTPIsRefused(t *testing.T) {
 	})
 }
 
+func TestAQueryForAWSGIApplicationMayHaveAnyLetter(t *testing.T) {
+	s := startSite(t, v1alpha1.RuntimePython313, "app.application", httpSources[v1alpha1.RuntimePython313])
+	conn, reader := s.dial()
+	for _, query := range []string{"q=Voilà", "q=Å", "q=хлеб"} {
+		send(t, conn, "GET /echo?"+query+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		// WSGI has each byte as a character of latin-1.
+		if got := readAnswer(t, reader); got.status != 200 || latin1(got.body) != "GET "+query+" None None None;" {
+			t.Errorf("%q: got %+v", query, got)
+		}
+	}
+}
+
+// latin1 are the bytes that a text has in latin-1.
+func latin1(text string) string {
+	var bytes []byte
+	for _, r := range text {
+		bytes = append(bytes, byte(r))
+	}
+	return string(bytes)
+}
+
 func TestTwoRequestsRunAtATime(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		for range 2 { // the second time on connections that idled
