@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -87,7 +88,7 @@ func appendHead(b []byte, r request, addr string) ([]byte, error) {
 	}
 	b = append(b, call.Method...)
 	b = append(b, ' ')
-	b = append(b, call.RequestURI...)
+	b = appendTarget(b, call.RequestURI)
 	b = append(b, " HTTP/1.1\r\n"...)
 	b = appendField(b, "Host", host)
 	if r.upgrade != "" {
@@ -171,6 +172,20 @@ func appendField(b []byte, name, value string) []byte {
 	b = append(b, ": "...)
 	b = append(b, value...)
 	return append(b, "\r\n"...)
+}
+
+// appendTarget appends what isTarget allows. Clients send queries with bytes that a URL has only
+// percent-encoded (RFC 3986, 2.1), and some servers refuse those, such as that of Node.js.
+func appendTarget(b []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		if c := s[i]; c < utf8.RuneSelf {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return b
 }
 
 // isTarget reports whether a request line can have s between its spaces.

@@ -49,6 +49,7 @@ func TestRequestIsWhatTheClientSent(t *testing.T) {
 		{"end-to-end headers only", withHeader, 0,
 			"GET /a%2Fb/../c?x=1&y=%20 HTTP/1.1\r\nHost: hello.example\r\naccept-encoding: br\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"},
 		{"path that begins with two slashes", odd, 0, "GET //a/%2f? HTTP/1.1\r\nHost: hello.example\r\n\r\n"},
+		{"letters that a URL has only encoded", get("/%C3%a9?q=é&x=х"), 0, "GET /%C3%a9?q=%C3%A9&x=%D1%85 HTTP/1.1\r\nHost: hello.example\r\n\r\n"},
 		{"the client's User-Agent", agent, 0, "GET / HTTP/1.1\r\nHost: hello.example\r\nUser-Agent: curl/8\r\n\r\n"},
 		{"POST with no body", post(strings.NewReader(""), 0), 0,
 			"POST / HTTP/1.1\r\nHost: hello.example\r\nContent-Length: 0\r\n\r\n"},
