@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -241,6 +242,28 @@ func latin1(text string) string {
 		bytes = append(bytes, byte(r))
 	}
 	return string(bytes)
+}
+
+func TestAWSGIAnswerBeforeAnAwaitedBodyClosesTheConnection(t *testing.T) {
+	for _, c := range []struct{ path, body, want string }{
+		{"/ignore", "", "ignored"},
+		{"/throw", "", "Internal Server Error\n"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			s := startSite(t, v1alpha1.RuntimePython313, "app.application", httpSources[v1alpha1.RuntimePython313])
+			conn, reader := s.dial()
+			send(t, conn, "POST "+c.path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+			resp, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, conn, c.body)
+			body, err := io.ReadAll(resp.Body)
+			if string(body) != c.want || !resp.Close {
+				t.Errorf("got %d %q, %v, closes %v; want %q on a connection that closes", resp.StatusCode, body, err, resp.Close, c.want)
+			}
+		})
+	}
 }
 
 func TestTwoRequestsRunAtATime(t *testing.T) {

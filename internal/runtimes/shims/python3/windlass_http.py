@@ -136,7 +136,7 @@ class Body(io.RawIOBase):
         self.chunked = length is None
         self.remaining = length or 0  # of the chunk, if chunked
         self.ended = length == 0
-        self.expects = expects
+        self.expects = expects and not self.ended  # the client waits to be asked for it
 
     def file(self):
         """The body as applications want to read it."""
@@ -154,12 +154,9 @@ class Body(io.RawIOBase):
         """Applications may close their input; the rest must still be drained."""
 
     def drain(self):
-        """Reads what the application left; says whether the next request can follow."""
-        if not self.ended and self.expects:
-            return False  # the client may have kept its body for itself
+        """Reads what the application left, so that the next request can follow."""
         while not self.ended:
             self._read(64 << 10)
-        return True
 
     def _read(self, most):
         if self.ended:

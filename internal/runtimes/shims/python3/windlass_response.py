@@ -11,10 +11,9 @@ JOIN_LIMIT = 64 << 10
 class Response:
     """One answer: start, then write as often as wanted, then finish."""
 
-    def __init__(self, sock, method, version, keep_alive):
+    def __init__(self, sock, request, keep_alive):
         self.socket = sock
-        self.method = method
-        self.version = version
+        self.request = request
         self.keep_alive = keep_alive
         self.parts = None  # how many writes will come, if known
         self.status = None
@@ -93,7 +92,7 @@ class Response:
         self.length = None
         self.sent = 0
         self.chunked = False
-        self.bodyless = self.method == "HEAD"
+        self.bodyless = self.request.method == "HEAD"
 
     def _begin(self, known_length):
         """Decides how the end of the body will be told, and forms the head."""
@@ -112,11 +111,13 @@ class Response:
             if known_length is not None:
                 self.length = known_length
                 lines.append(f"Content-Length: {known_length}")
-            elif self.version == "HTTP/1.1":
+            elif self.request.version == "HTTP/1.1":
                 self.chunked = True
                 lines.append("Transfer-Encoding: chunked")
             else:
                 self.keep_alive = False  # the end of the connection is the end of the body
+        if self.request.body.expects:
+            self.keep_alive = False  # the client may keep its body for itself
         if not self.keep_alive:
             lines.append("Connection: close")
         self.head = "\r\n".join(lines + ["", ""]).encode("latin-1")

@@ -129,7 +129,7 @@ class Server:
         if request is None:
             return False
         keep = request.keep_alive and not self.stop.requested
-        response = Response(connection.socket, request.method, request.version, keep)
+        response = Response(connection.socket, request, keep)
         try:
             call(self.application, self._environ(request), response)
         except BaseException:  # sys.exit in an application ends its request only
@@ -140,7 +140,9 @@ class Server:
                 return False  # who reads the answer must see that it broke off
             # A complete answer stays one, and its connection may have the next call already.
         sys.stdout.flush()
-        return response.keep_alive and request.body.drain()
+        if response.keep_alive:
+            request.body.drain()
+        return response.keep_alive
 
     def _environ(self, request):
         path, _, query = request.target.partition("?")
