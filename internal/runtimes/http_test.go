@@ -248,6 +248,7 @@ func TestAWSGIAnswerBeforeAnAwaitedBodyClosesTheConnection(t *testing.T) {
 	for _, c := range []struct{ path, body, want string }{
 		{"/ignore", "", "ignored"},
 		{"/throw", "", "Internal Server Error\n"},
+		{"/read-late", "body", "onebody"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			s := startSite(t, v1alpha1.RuntimePython313, "app.application", httpSources[v1alpha1.RuntimePython313])

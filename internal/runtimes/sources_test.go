@@ -172,6 +172,12 @@ def application(environ, start_response):
     if path == "/late-close":
         start_response("200 OK", text)
         return FailingClose()
+    if path == "/read-late":
+        def stream():
+            yield b"one"
+            yield environ["wsgi.input"].read()
+        start_response("200 OK", text)
+        return stream()
     if path.startswith("/status/"):
         start_response(path[8:] + " Whatever", [("X-Kept", "1"), ("Connection", "close")])
         return []

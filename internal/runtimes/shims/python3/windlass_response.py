@@ -128,6 +128,7 @@ class Response:
         if sum(map(len, pieces)) <= JOIN_LIMIT:
             pieces = [b"".join(pieces)]
         self.started = True
+        self.request.body.expects = False  # nothing can be said before the answer any more
         for piece in pieces:
             if piece:
                 self.socket.sendall(piece)
