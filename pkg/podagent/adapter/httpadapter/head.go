@@ -65,10 +65,12 @@ func parseHead(minor, status int, text, method string) (answerHead, error) {
 	}
 	chunked := minor > 0 && len(f.encodings) > 0
 	if chunked {
-		if len(f.encodings) > 1 || !strings.EqualFold(f.encodings[0], "chunked") {
+		if len(f.encodings) > 1 || !isName(f.encodings[0], "chunked") {
 			return answerHead{}, fmt.Errorf("its Transfer-Encoding is %q, want chunked", f.encodings)
 		}
-		h.Trailer = f.announced()
+		if h.Trailer, err = f.announced(); err != nil {
+			return answerHead{}, err
+		}
 	}
 	switch {
 	case method == http.MethodHead:
@@ -123,8 +125,9 @@ func parseFields(text string, f *framing) (invocation.Fields, error) {
 type framing struct {
 	connection, encodings, trailers []string
 	upgrade                         string
-	// length is Content-Length, -1 without one, and err why it is not valid.
+	// length is Content-Length, -1 without one, digits its text, and err why it is not valid.
 	length int64
+	digits string
 	err    error
 }
 
@@ -133,10 +136,10 @@ func (f *framing) reads(field invocation.Field) bool {
 	switch {
 	case isName(field.Name, "Content-Length"):
 		n, err := strconv.ParseUint(field.Value, 10, 63)
-		if err != nil || f.length >= 0 && f.length != int64(n) {
+		if err != nil || f.digits != "" && f.digits != field.Value {
 			f.err = fmt.Errorf("its Content-Length is %q", field.Value)
 		}
-		f.length = int64(n)
+		f.length, f.digits = int64(n), field.Value
 	case isName(field.Name, "Transfer-Encoding"):
 		f.encodings = append(f.encodings, field.Value)
 	case isName(field.Name, "Connection"):
@@ -153,15 +156,22 @@ func (f *framing) reads(field invocation.Field) bool {
 	return true
 }
 
+// framingNames are the fields that say where a message ends, so no trailer may be one.
+var framingNames = []string{"Content-Length", "Trailer", "Transfer-Encoding"}
+
 // announced are the names of the announced trailers, sorted, but for those that may be none.
-func (f *framing) announced() (names []string) {
+func (f *framing) announced() (names []string, err error) {
 	for name := range strings.SplitSeq(strings.Join(f.trailers, ","), ",") {
-		if name = textproto.TrimString(name); mayBeTrailer(name) {
+		name = textproto.TrimString(name)
+		switch {
+		case isAnyOf(name, framingNames):
+			return nil, fmt.Errorf("its Trailer is %q", f.trailers)
+		case mayBeTrailer(name):
 			names = append(names, http.CanonicalHeaderKey(name))
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(names), nil
 }
 
 // mayBeTrailer reports whether a trailer may have a name.
@@ -169,7 +179,7 @@ func mayBeTrailer(name string) bool {
 	return name != "" && httpguts.ValidTrailerHeader(name) && !isAnyOf(name, hopByHop)
 }
 
-// isName reports whether two names of fields are equal.
+// isName reports whether a is the name or token b, which is ASCII. EqualFold alone takes the Kelvin sign for a k.
 func isName(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
 
 func isAnyOf(name string, names []string) bool {
@@ -181,14 +191,18 @@ func isAnyOf(name string, names []string) bool {
 	return false
 }
 
-// tokensOf are the tokens in lists, in lower case; nil if there is no list.
+// tokensOf are the tokens in lists, in lower case; nil if there are none.
 func tokensOf(lists []string) (tokens map[string]bool) {
 	for _, list := range lists {
 		for token := range strings.SplitSeq(list, ",") {
+			token = textproto.TrimString(token)
+			if !httpguts.ValidHeaderFieldName(token) {
+				continue // such as the Kelvin sign, which has k as its lower case
+			}
 			if tokens == nil {
 				tokens = make(map[string]bool)
 			}
-			tokens[strings.ToLower(textproto.TrimString(token))] = true
+			tokens[strings.ToLower(token)] = true
 		}
 	}
 	return tokens
