@@ -183,6 +183,55 @@ func TestBytesBehindAnAnswerNeverReachTheNextCall(t *testing.T) {
 	}
 }
 
+// What looks idle may be about to send the body that its head has announced.
+func TestNoCallFollowsAnAnswerWhoseBodyMayStillCome(t *testing.T) {
+	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+	for _, tc := range []struct{ name, method, answer string }{
+		{"HEAD", http.MethodHead, "HTTP/1.1 200 OK\r\nContent-Length: 43\r\n\r\n"},
+		{"HEAD in chunks", http.MethodHead, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		{"204", http.MethodGet, "HTTP/1.1 204 No Content\r\nContent-Length: 43\r\n\r\n"},
+		{"304", http.MethodGet, "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		{"HTTP/1.0 with a coding", http.MethodGet, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := script(t, func(c net.Conn) {
+				in := bufio.NewReader(c)
+				if first, err := http.ReadRequest(in); err != nil || first.RequestURI == "/next" {
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
+					return
+				}
+				_, _ = io.WriteString(c, tc.answer)
+				if _, err := http.ReadRequest(in); err == nil {
+					_, _ = io.WriteString(c, evil)
+				}
+			})
+			call := get("/")
+			call.Method = tc.method
+			must(t, a, call)
+			if w := must(t, a, get("/next")); w.body.String() != "good" {
+				t.Errorf("the next call got %q", w.body.String())
+			}
+		})
+	}
+}
+
+func TestConnectionsAreKeptBehindAnswersWithoutABody(t *testing.T) {
+	for method, answer := range map[string]string{
+		http.MethodHead: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+		http.MethodGet:  "HTTP/1.1 304 Not Modified\r\nEtag: a\r\n\r\n",
+	} {
+		a := script(t, func(c net.Conn) { answering(answer)(c); _, _ = io.Copy(io.Discard, c) })
+		call := get("/")
+		call.Method = method
+		must(t, a, call)
+		c := a.idle.last()
+		if c == nil {
+			t.Fatalf("%s: the connection was not kept", method)
+		}
+		c.close()
+	}
+}
+
 func TestA15WhatAFunctionDidWrongIsSaidInPlainWords(t *testing.T) {
 	for want, treat := range map[string]func(net.Conn){
 		"the function broke off the call: it closed the connection before its answer was complete": func(c net.Conn) { readHead(c) },

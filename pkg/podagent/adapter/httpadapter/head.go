@@ -59,7 +59,8 @@ func parseHead(minor, status int, text, method string) (answerHead, error) {
 	}
 	h := answerHead{Head: adapter.Head{Status: status, Header: fields}, upgrade: f.upgrade}
 	connection := tokensOf(f.connection)
-	h.closes = connection["close"] || minor == 0 && !connection["keep-alive"]
+	// HTTP/1.0 has no encodings, so nobody knows where the body of such an answer ends (RFC 9112, 6.1).
+	h.closes = connection["close"] || minor == 0 && (!connection["keep-alive"] || len(f.encodings) > 0)
 	if len(connection) > 0 {
 		h.Header = slices.DeleteFunc(h.Header, func(field invocation.Field) bool { return connection[strings.ToLower(field.Name)] })
 	}
@@ -72,10 +73,13 @@ func parseHead(minor, status int, text, method string) (answerHead, error) {
 			return answerHead{}, err
 		}
 	}
+	// A function that sends the body of these answers may do so when the connection has the next call.
+	mayFollow := chunked || f.length > 0
 	switch {
 	case method == http.MethodHead:
-		h.ContentLength = f.length
+		h.ContentLength, h.closes = f.length, h.closes || mayFollow
 	case status < 200 || status == http.StatusNoContent || status == http.StatusNotModified:
+		h.closes = h.closes || mayFollow
 	case chunked:
 		h.chunked, h.ContentLength, h.length = true, -1, -1
 	default:
