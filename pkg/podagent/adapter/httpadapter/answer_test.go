@@ -64,6 +64,20 @@ func TestAnswerWithoutLengthEndsWithTheConnection(t *testing.T) {
 	}
 }
 
+func TestTrailersMayHave64KiB(t *testing.T) {
+	answer := func(bytes int) string {
+		return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: " + strings.Repeat("a", bytes) + "\r\n\r\n"
+	}
+	if w := must(t, script(t, answering(answer(60<<10))), get("/")); len(w.trailer.Get("X-A")) != 60<<10 {
+		t.Errorf("%d bytes came, want %d", len(w.trailer.Get("X-A")), 60<<10)
+	}
+	a := script(t, func(c net.Conn) {
+		answering(answer(80 << 10))(c)
+		_, _ = io.Copy(io.Discard, c) // not this end breaks the connection off
+	})
+	wantError(t, a.Invoke(t.Context(), get("/"), &recorder{}), adapter.ErrBadAnswer)
+}
+
 func TestInterimAnswersArePassedOn(t *testing.T) {
 	hints := "HTTP/1.1 103 Early Hints\r\nConnection: X-Hop\r\nX-Hop: 1\r\nLink: </a>\r\n\r\n"
 	interim := "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + strings.Repeat(hints, 20)
