@@ -117,9 +117,9 @@ func (d *dispatcher) submit(c *call) error {
 	return nil
 }
 
-// match hands out what can be handed out. d.mu is held.
+// match hands out what can be handed out, unless everything has ended. d.mu is held.
 func (d *dispatcher) match() {
-	for {
+	for d.failed == nil {
 		poll, id, ok := d.machine.match()
 		if !ok {
 			return

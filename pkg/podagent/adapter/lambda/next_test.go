@@ -30,6 +30,21 @@ func TestCallThatWasMatchedWithARequestThatLeavesGoesToTheNext(t *testing.T) {
 	}
 }
 
+func TestNothingIsHandedOutWhenTheServerHasEnded(t *testing.T) {
+	d := newDispatcher()
+	d.configure("shop", "hello", 2)
+	poll, inbox, _ := d.park()
+	if err := d.submit(newCall("a")); err != nil {
+		t.Fatal(err)
+	}
+	_, other, _ := d.park()
+	d.close(errServerGone)
+	d.unpark(poll, inbox)
+	if len(other) > 0 {
+		t.Error("a call that has ended was handed out")
+	}
+}
+
 // A reply that is empty would be an event without an id for the client.
 func TestRequestForAnEventThatGetsNoneHasNoReply(t *testing.T) {
 	a := New(Config{Namespace: "shop", Function: "hello", Concurrency: 1})
