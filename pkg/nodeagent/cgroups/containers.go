@@ -159,6 +159,8 @@ func (t *Tree) openPodCores(h *Hold, pod Folder) error {
 func (t *Tree) addCores(h *Hold, dir string) error {
 	cores, err := t.openHeld(filepath.Join(dir, coresFile), "")
 	if cores != nil {
+		// What could not be given back before is not its usual list.
+		cores.usual, cores.active = h.journal.heldOf(cores.path)
 		h.cores = append(h.cores, cores)
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // The files of a Hold.
@@ -17,6 +18,8 @@ const (
 	freezeFile = "cgroup.freeze" // version 2
 	coresFile  = "cpuset.cpus"
 	nodesFile  = "cpuset.mems"
+	// effectiveCoresFile has the cores on which processes of a group may run, version 2.
+	effectiveCoresFile = "cpuset.cpus.effective"
 )
 
 // Hold keeps a batch group back: it stops its processes, and says on which cores they run. Whatever
@@ -278,11 +281,25 @@ func (f *held) restore(journal *Journal) error {
 	if !f.active {
 		return nil
 	}
-	if err := put(f.file, f.usual); err != nil && !errors.Is(err, errGone) {
+	if err := putBack(f.file, f.path, f.usual); err != nil && !errors.Is(err, errGone) {
 		return err
 	}
 	f.active = false
 	return journal.noteFree(f.path)
+}
+
+// putBack writes what a file had before. Most kernels with version 2 take no empty list of cores while processes are
+// in the group. All cores of the group above mean the same.
+func putBack(f file, path, usual string) error {
+	err := put(f, usual)
+	if usual != "" || !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	above, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(path)), effectiveCoresFile))
+	if err != nil {
+		return err
+	}
+	return put(f, strings.TrimSpace(string(above)))
 }
 
 // Close lets the group go on as before. A group that is gone is no error.
@@ -323,6 +340,14 @@ func mayBeHeld(path string) bool {
 		return filepath.IsAbs(path) && (mine || mayBeLow(dir))
 	}
 	return false
+}
+
+// heldOf is what a file has when nothing is held back, if it is held.
+func (j *Journal) heldOf(path string) (usual string, held bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	usual, held = j.held[path]
+	return usual, held
 }
 
 // noteHeld writes down what a file has when nothing is held back.

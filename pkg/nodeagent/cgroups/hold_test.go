@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -118,6 +119,90 @@ func TestCoresOfAContainerThatHasEndedAreNoError(t *testing.T) {
 	h := &Hold{cores: []*held{{path: "/gone/" + coresFile, file: goneFile{}}}}
 	if err := h.SetCores("1-3"); err != nil {
 		t.Error(err)
+	}
+}
+
+// coresKernel takes no empty list of cores, as most kernels with version 2 do not while processes are in a group.
+type coresKernel struct{ realKernel }
+
+func (k coresKernel) open(name string, flag int) (file, error) {
+	f, err := k.realKernel.open(name, flag)
+	if err == nil && filepath.Base(name) == coresFile {
+		f = populatedCores{f, name}
+	}
+	return f, err
+}
+
+type populatedCores struct {
+	file
+	name string
+}
+
+func (f populatedCores) WriteAt(p []byte, _ int64) (int, error) {
+	if strings.TrimSpace(string(p)) == "" && strings.TrimSpace(readFile(f.name)) != "" {
+		return 0, &os.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
+	}
+	return len(p), os.WriteFile(f.name, p, 0o644)
+}
+
+// narrowPod opens a Hold for a pod of version 2 with eight cores, whose list is empty as kubelets leave it.
+func narrowPod(t *testing.T, journal *Journal) (h *Hold, cores func() string) {
+	t.Helper()
+	tree := Detect(Options{Root: plant(t, "v2-systemd"), Base: "/", kernel: coresKernel{}})
+	pod, err := tree.FindPod("0a1b-22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(pod.CPU, coresFile)
+	write(t, path, "\n")
+	write(t, filepath.Join(filepath.Dir(pod.CPU), effectiveCoresFile), "0-7\n")
+	if h, err = tree.OpenHold(pod, 0, journal); err != nil {
+		t.Fatal(err)
+	}
+	return h, func() string { return strings.TrimSpace(readFile(path)) }
+}
+
+func TestCoresOfAPodOfVersion2ComeBack(t *testing.T) {
+	journal := openJournal(t, filepath.Join(t.TempDir(), "journal"))
+	h, cores := narrowPod(t, journal)
+	for range 2 {
+		if err := h.SetCores("2-7"); err != nil || cores() != "2-7" {
+			t.Fatalf("%v; cores are %q", err, cores())
+		}
+		if err := h.SetCores(""); err != nil || cores() != "0-7" || len(journal.held) > 0 {
+			t.Errorf("%v; cores are %q, held %v", err, cores(), journal.held)
+		}
+	}
+}
+
+// TestAListThatWasNotGivenBackIsNotUsual has a Hold that failed, and the next one of the same group.
+func TestAListThatWasNotGivenBackIsNotUsual(t *testing.T) {
+	tree := Detect(Options{Root: plant(t, "v2-systemd"), Base: "/"})
+	pod, err := tree.FindPod("0a1b-22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(pod.CPU, coresFile)
+	write(t, path, "2-7\n")
+	journal := openJournal(t, filepath.Join(t.TempDir(), "journal"))
+	if err := journal.noteHeld(path, "0-7"); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{"", "3-7"} { // nothing has to wait again, or something has
+		h, err := tree.OpenHold(pod, 0, journal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list != "" {
+			err = h.SetCores(list)
+		}
+		if err = errors.Join(err, h.Close()); err != nil || !strings.HasPrefix(readFile(path), "0-7\n") || len(journal.held) > 0 {
+			t.Errorf("%v; after %q the cores are %q, held %v", err, list, readFile(path), journal.held)
+		}
+		write(t, path, "2-7\n")
+		if err := journal.noteHeld(path, "0-7"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

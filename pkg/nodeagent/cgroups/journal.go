@@ -233,7 +233,7 @@ func restoreFile(path, value string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(put(file, value), file.Close())
+	err = errors.Join(putBack(file, path, value), file.Close())
 	if errors.Is(err, errGone) {
 		return nil
 	}
