@@ -15,10 +15,14 @@ import (
 // them: it is what the defaults of package colocate are made for.
 const coLocateEvery = 100 * time.Millisecond
 
+// newContainersEvery is how often the cores of an instance that is kept off some are set again: with version 1 of
+// control groups, a container that has started since runs on all of them.
+const newContainersEvery = time.Second
+
 // Hold keeps a batch instance back. The Agent calls it under its lock, so it must not wait.
 type Hold interface {
 	// SetFrozen stops the instance's function or lets it go on, and SetCores lets it run on a list of
-	// cores only; "" is as before. An error that is errors.ErrUnsupported says that it cannot be done
+	// cores only; "" is as before. Set again, the list is that of containers that have started since, too. An error that is errors.ErrUnsupported says that it cannot be done
 	// now, and is no failure. After any other, it is tried again.
 	SetFrozen(frozen bool) error
 	SetCores(list string) error
@@ -115,6 +119,7 @@ type heldBack struct {
 	name             string
 	hold             Hold
 	cores, toCores   string
+	setCores         time.Duration // when they were set last
 	frozen, toFreeze bool
 	// failing says that the last change failed, and said that it was logged what cannot be done.
 	failing, said bool
@@ -122,8 +127,9 @@ type heldBack struct {
 
 // change brings the instance to where it should be. It is called again until nothing failed. What cannot
 // be done is given up until the core decides again.
-func (h *heldBack) change() (cannot, failed error) {
-	if h.toCores != h.cores {
+func (h *heldBack) change(now time.Duration) (cannot, failed error) {
+	if h.toCores != h.cores || h.toCores != "" && now-h.setCores >= newContainersEvery {
+		h.setCores = now
 		err := h.hold.SetCores(h.toCores)
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
@@ -260,7 +266,7 @@ func (c *coLocation) lookAtClaims(now time.Duration, sessions map[callorder.Inst
 	c.at = now
 	c.apply(now, looked)
 	c.countVain()
-	c.changeHeld()
+	c.changeHeld(now)
 	c.metrics.showCoLocation(c)
 }
 
@@ -329,10 +335,10 @@ func listOf(on colocate.Cores, cores int) string {
 }
 
 // changeHeld brings batch instances to where they should be.
-func (c *coLocation) changeHeld() {
+func (c *coLocation) changeHeld(now time.Duration) {
 	for _, h := range c.held {
 		was := h.frozen
-		cannot, failed := h.change()
+		cannot, failed := h.change(now)
 		if cannot != nil && !h.said {
 			c.log.Info("a batch instance cannot be kept back wholly", "err", cannot, "instance", h.name)
 			h.said = true

@@ -91,6 +91,7 @@ type fakeHold struct {
 	closed int
 	fail   error
 	froze  int
+	sets   int // of cores
 }
 
 func (h *fakeHold) SetFrozen(frozen bool) error {
@@ -113,6 +114,7 @@ func (h *fakeHold) SetCores(list string) error {
 		return h.fail
 	}
 	h.cores = list
+	h.sets++
 	return nil
 }
 
@@ -217,6 +219,27 @@ func TestBatchIsKeptBackWhileALatencyCriticalInstanceWaits(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestCoresAreSetAgainForNewContainers: a function's container starts after the agent's, when the instance has joined, and
+// that of a pod may start again.
+func TestCoresAreSetAgainForNewContainers(t *testing.T) {
+	hold := &fakeHold{}
+	h := heldBack{hold: hold}
+	for _, tt := range []struct {
+		cores string
+		sets  int // in 3 s
+	}{{"", 0}, {"2-7", 3}, {"1-7", 3}, {"", 1}} {
+		h.toCores, hold.sets = tt.cores, 0
+		for now := time.Duration(0); now < 3*time.Second; now += coLocateEvery {
+			if cannot, failed := h.change(now); cannot != nil || failed != nil {
+				t.Fatal(cannot, failed)
+			}
+		}
+		if hold.sets != tt.sets || hold.cores != tt.cores {
+			t.Errorf("the cores %q were set %d times, want %d; it has %q", tt.cores, hold.sets, tt.sets, hold.cores)
+		}
+	}
 }
 
 // TestWaitsThatBatchDoesNotCauseLeaveItAlone has an instance that waits whatever batch does.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/windlass-dev/windlass/api/wellknown"
@@ -21,9 +20,8 @@ type Pod struct {
 	Instance bool
 	// Guaranteed says that it has that QoS class.
 	Guaranteed bool
-	// Running are the ids of its containers that run; none before it has begun and once it has
-	// ended.
-	Running []string
+	// Runs says that a container of it runs.
+	Runs bool
 }
 
 // FillerOf decides whether a pod is filler: ordinary work that gets what others leave. It takes from the
@@ -42,7 +40,7 @@ func FillerOf(p Pod, namespaces []string) (filler bool, why string) {
 	case p.Guaranteed:
 		return false, "its QoS class is Guaranteed, which promises it what it requests: give it requests below its limits, or none"
 	}
-	return len(p.Running) > 0, ""
+	return p.Runs, ""
 }
 
 // Fillers keeps the agent's instances that are filler the same as the pods of the node.
@@ -81,11 +79,6 @@ func (f *Fillers) Saw(p Pod) {
 		}
 		known = &fillerPod{}
 		f.pods[p.UID] = known
-	}
-	// With version 1 of control groups each container has cores of its own, so what keeps a pod off
-	// some is opened again for new ones.
-	if known.leave != nil && !slices.Equal(known.Running, p.Running) {
-		f.free(known)
 	}
 	known.Pod = p
 	f.settle(known)

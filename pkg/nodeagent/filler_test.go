@@ -17,7 +17,7 @@ import (
 
 // aFiller is a pod of a Job that asks to be filler.
 func aFiller(name string) Pod {
-	return Pod{UID: "uid-" + name, Namespace: "batch", Name: name, Class: "Batch", Running: []string{"c1"}}
+	return Pod{UID: "uid-" + name, Namespace: "batch", Name: name, Class: "Batch", Runs: true}
 }
 
 func TestFillerIsWhatAsksForItAndMay(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFillerIsWhatAsksForItAndMay(t *testing.T) {
 		"an instance":                       {func(p *Pod) { p.Instance = true }, false, "function says its class"},
 		"a namespace that is not listed":    {func(p *Pod) { p.Namespace = "shop" }, false, "namespace is not among those"},
 		"a Guaranteed pod":                  {func(p *Pod) { p.Guaranteed = true }, false, "QoS class is Guaranteed"},
-		"one that has not begun or is over": {func(p *Pod) { p.Running = nil }, false, ""},
+		"one that has not begun or is over": {func(p *Pod) { p.Runs = false }, false, ""},
 	} {
 		p := aFiller("a")
 		tt.change(&p)
@@ -96,7 +96,7 @@ func TestAPodIsLowForAsLongAsItAsks(t *testing.T) {
 	for what, end := range map[string]func(f *filled, p Pod){
 		"the annotation goes":           func(f *filled, p Pod) { p.Class = ""; f.fillers.Saw(p) },
 		"it becomes another":            func(f *filled, p Pod) { p.Class = "Standard"; f.fillers.Saw(p) },
-		"it ends":                       func(f *filled, p Pod) { p.Running = nil; f.fillers.Saw(p) },
+		"it ends":                       func(f *filled, p Pod) { p.Runs = false; f.fillers.Saw(p) },
 		"it is gone":                    func(f *filled, p Pod) { f.fillers.Lost(p.UID) },
 		"the node agent ends":           func(f *filled, _ Pod) { _ = f.stop() },
 		"the node agent ends before it": func(f *filled, p Pod) { _ = f.stop(); f.fillers.Lost(p.UID) },
@@ -139,27 +139,6 @@ func TestAPodIsKeptOffReservedCoresAndNeverFrozen(t *testing.T) {
 		critical.hangUp()
 		f.pass(time.Second)
 		expectHold(t, f.coLocated, "a", `cores "" frozen false closed 1`)
-		f.expectLow("a", "low true closed false")
-	})
-}
-
-func TestNewContainersOfAPodAreKeptOffCoresToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFilled(t, 4)
-		defer func() { _ = f.stop() }()
-		p := aFiller("a")
-		f.fillers.Saw(p)
-		before := f.group("a")
-		f.fillers.Saw(p) // nothing is new
-		p.Running = []string{"c1", "c2"}
-		f.fillers.Saw(p)
-		if f.opened["a"] != 2 {
-			t.Errorf("it was opened %d times", f.opened["a"])
-		}
-		if _, closed, _ := before.state(); !closed {
-			t.Error("its first group is still open")
-		}
-		f.pass(time.Second)
 		f.expectLow("a", "low true closed false")
 	})
 }
@@ -264,7 +243,7 @@ func TestPodsAreWhatTheyAskInWhateverOrderTheyChange(t *testing.T) {
 				p := aFiller(fmt.Sprint("p", r.IntN(5)))
 				p.Class = []string{"", "Batch", "Batch", "Standard"}[r.IntN(4)]
 				p.Guaranteed = r.IntN(6) == 0
-				p.Running = p.Running[:r.IntN(2)]
+				p.Runs = r.IntN(2) == 0
 				if r.IntN(5) == 0 {
 					f.fillers.Lost(p.UID)
 					delete(pods, p.Name)

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,12 +116,8 @@ func podFor(p *pod) nodeagent.Pod {
 		Instance:   p.Labels[wellknown.LabelManagedBy] == wellknown.ManagedBy && (component == wellknown.ComponentFunction || component == wellknown.ComponentSpare),
 		Guaranteed: p.Status.QOSClass == "Guaranteed",
 	}
-	if p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" {
-		return of
-	}
-	for _, s := range running(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)) {
-		of.Running = append(of.Running, s.ContainerID)
-	}
+	ended := p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
+	of.Runs = !ended && len(running(p.Status.InitContainerStatuses))+len(running(p.Status.ContainerStatuses)) > 0
 	return of
 }
 

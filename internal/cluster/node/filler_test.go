@@ -77,8 +77,8 @@ func TestWhatIsKeptOfAPodIsWhatDecides(t *testing.T) {
 		"another program's function": {func(p *corev1.Pod) {
 			p.Labels = map[string]string{wellknown.LabelComponent: wellknown.ComponentFunction}
 		}, func(*nodeagent.Pod) {}},
-		"it starts":    {func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }, func(p *nodeagent.Pod) { p.Running = nil }},
-		"it has ended": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(p *nodeagent.Pod) { p.Running = nil }},
+		"it starts":    {func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }, func(p *nodeagent.Pod) { p.Runs = false }},
+		"it has ended": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(p *nodeagent.Pod) { p.Runs = false }},
 		"an init container": {func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses, p.Status.ContainerStatuses = p.Status.ContainerStatuses, nil
 		}, func(*nodeagent.Pod) {}},
@@ -90,7 +90,7 @@ func TestWhatIsKeptOfAPodIsWhatDecides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := nodeagent.Pod{UID: thisPod, Namespace: "reports", Name: "job-" + thisPod, Class: "Batch", Running: []string{"containerd://1"}}
+		want := nodeagent.Pod{UID: thisPod, Namespace: "reports", Name: "job-" + thisPod, Class: "Batch", Runs: true}
 		tt.want(&want)
 		for what, of := range map[string]*pod{"the pod": read, "what is kept of it": slim.(*pod)} {
 			if got := podFor(of); !reflect.DeepEqual(got, want) {

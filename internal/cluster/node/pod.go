@@ -23,8 +23,7 @@ type podStatus struct {
 }
 
 type containerStatus struct {
-	ContainerID string `json:"containerID"`
-	State       struct {
+	State struct {
 		Running *struct{} `json:"running"`
 	} `json:"state"`
 }

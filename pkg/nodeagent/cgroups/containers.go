@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -141,19 +142,44 @@ func (t *Tree) openPodCores(h *Hold, pod Folder) error {
 	if dir == "" || err != nil {
 		return err
 	}
+	h.findCores = func() error { return t.findContainers(h, dir) }
+	return h.findCores()
+}
+
+// findContainers opens the files with the cores of containers that a pod has now, and closes those of containers that
+// are gone. A container without cores is about to get those of the pod.
+func (t *Tree) findContainers(h *Hold, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	known := h.cores
+	h.cores = nil
 	for _, entry := range entries {
-		if entry.IsDir() {
-			err = errors.Join(err, t.addCores(h, filepath.Join(dir, entry.Name())))
+		path := filepath.Join(dir, entry.Name(), coresFile)
+		i := slices.IndexFunc(known, func(f *held) bool { return f.path == path })
+		switch {
+		case i >= 0:
+			h.cores, known = append(h.cores, known[i]), slices.Delete(known, i, i+1)
+		case entry.IsDir() && !isBlank(path):
+			err = errors.Join(err, t.addCores(h, filepath.Dir(path)))
 		}
+	}
+	for _, gone := range known {
+		err = errors.Join(err, gone.restore(h.journal), gone.file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("cgroups: the cores of a pod: %w", err)
 	}
 	return nil
+}
+
+func isBlank(path string) bool {
+	text, _ := os.ReadFile(path)
+	return strings.TrimSpace(string(text)) == ""
 }
 
 func (t *Tree) addCores(h *Hold, dir string) error {

@@ -159,6 +159,84 @@ func TestOnlyTheFunctionOfAPodIsFrozen(t *testing.T) {
 	}
 }
 
+// podOfVersion1 is a pod in whose cpuset containers can be planted, and how a container's cores are read.
+func podOfVersion1(t *testing.T) (tree *Tree, pod Folder, plantCores func(name, list string), cores func(name string) string) {
+	t.Helper()
+	root := plant(t, "v1-cgroupfs")
+	mountinfo := filepath.Join(root, "proc/self/mountinfo")
+	write(t, mountinfo, readFile(mountinfo)+"35 24 0:32 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n")
+	tree = Detect(Options{Root: root, Base: "/"})
+	pod, err := tree.FindPod("0a1b-22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := tree.sameIn("cpuset", pod)
+	if err != nil || dir == "" {
+		t.Fatalf("%q, %v", dir, err)
+	}
+	path := func(name string) string { return filepath.Join(dir, name, coresFile) }
+	return tree, pod, func(name, list string) { write(t, path(name), list+"\n") }, func(name string) string {
+		line, _, _ := strings.Cut(readFile(path(name)), "\n")
+		return line
+	}
+}
+
+// A kubelet starts the containers of a pod one after the other, the agent's first.
+func TestContainersThatStartLaterAreKeptOffCoresToo(t *testing.T) {
+	tree, pod, plantCores, cores := podOfVersion1(t)
+	plantCores("pause", "0-7")
+	plantCores("agent", "0-7")
+	journal := openJournal(t, filepath.Join(t.TempDir(), "journal"))
+	h, err := tree.OpenHold(pod, 0, journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(list string, want map[string]string) {
+		t.Helper()
+		err := h.SetCores(list)
+		for name, want := range want {
+			if got := cores(name); got != want || err != nil {
+				t.Errorf("with %q the container %s has %q, %v; want %q", list, name, got, err, want)
+			}
+		}
+	}
+	expect("1-7", map[string]string{"pause": "1-7", "agent": "1-7"})
+	plantCores("function", "0-7")
+	plantCores("pause", "0-3") // the kubelet, and nobody asks for other cores
+	plantCores("new", "")      // it has no cores and no processes yet
+	expect("1-7", map[string]string{"pause": "0-3", "agent": "1-7", "function": "1-7", "new": ""})
+	if err := os.RemoveAll(filepath.Dir(h.cores[0].path)); err != nil {
+		t.Fatal(err)
+	}
+	plantCores("new", "0-7")
+	expect("2-7", map[string]string{"pause": "2-7", "function": "2-7", "new": "2-7"})
+	if len(h.cores) != 3 || len(journal.held) != 3 {
+		t.Errorf("%d files are open, and held are %v", len(h.cores), journal.held)
+	}
+	expect("", map[string]string{"pause": "0-7", "function": "0-7", "new": "0-7"})
+	if err := h.Close(); err != nil || len(journal.held) > 0 {
+		t.Errorf("%v; held are %v", err, journal.held)
+	}
+}
+
+func TestAPodWithoutContainersIsNoError(t *testing.T) {
+	tree, pod, plantCores, cores := podOfVersion1(t)
+	h, err := tree.OpenHold(pod, 0, openJournal(t, filepath.Join(t.TempDir(), "journal")))
+	if err == nil {
+		err = h.SetCores("1-7")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plantCores("agent", "0-7")
+	if err := h.SetCores("1-7"); err != nil || cores("agent") != "1-7" {
+		t.Errorf("%v; the agent's container has %q", err, cores("agent"))
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatSomebodyElseHasFrozenIsLeftAlone(t *testing.T) {
 	tree := Detect(Options{Root: plant(t, "v2-systemd"), Base: "/"})
 	pod, agent := plantContainers(t, tree, map[string]time.Duration{"agent": 0, "function": time.Minute})

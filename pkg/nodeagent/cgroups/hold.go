@@ -35,7 +35,9 @@ type Hold struct {
 	// findStop finds what stops the function of a pod; nil for other groups. stop is then open only while
 	// the function is stopped.
 	findStop func() (stop *held, reason string, err error)
-	made     []string // folders of version 1 that OpenHold made
+	// findCores brings cores up to date with the containers of a pod; nil for other groups, and with version 2.
+	findCores func() error
+	made      []string // folders of version 1 that OpenHold made
 }
 
 // held is a file that holds something back.
@@ -44,6 +46,7 @@ type held struct {
 	file   file
 	usual  string // its content when nothing is held back
 	active bool
+	value  string // its content while active, if that is known
 }
 
 // OpenHold opens a group for being held back. A group that Create made and somebody has left stopped
@@ -218,12 +221,17 @@ func (h *Hold) thaw() error {
 }
 
 // SetCores lets the group run on a list of cores only, such as "2-3", as far as it may run there at all; "" is as
-// before. It fails with errors.ErrUnsupported without cpusets.
+// before. It fails with errors.ErrUnsupported without cpusets. Containers that a pod gets later run on its list once it
+// is set again, which writes nothing else.
 func (h *Hold) SetCores(list string) error {
-	if len(h.cores) == 0 && list != "" {
+	var errs []error
+	switch {
+	case list == "":
+	case h.findCores != nil:
+		errs = append(errs, h.findCores())
+	case len(h.cores) == 0:
 		return fmt.Errorf("cgroups: the group has no %s: %w", coresFile, errors.ErrUnsupported)
 	}
-	var errs []error
 	for _, cores := range h.cores {
 		if list == "" {
 			errs = append(errs, cores.restore(h.journal))
@@ -268,11 +276,15 @@ func (f *held) change(journal *Journal, value string) error {
 		if err := journal.noteHeld(f.path, f.usual); err != nil {
 			return err
 		}
-		f.active = true
+		f.active, f.value = true, ""
+	}
+	if value == f.value {
+		return nil
 	}
 	if err := put(f.file, value); err != nil {
 		return errors.Join(err, f.restore(journal))
 	}
+	f.value = value
 	return nil
 }
 
