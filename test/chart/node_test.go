@@ -120,6 +120,17 @@ func TestAnInstanceReachesTheNodeAgentOfItsNode(t *testing.T) {
 	}
 }
 
+// The list of low pods that a killed node agent leaves has paths: the next one must find the same groups there.
+func TestAGroupHasOnePathWhateverTheCgroupRoot(t *testing.T) {
+	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/kubepods.slice"} {
+		c := nodeDaemonSet(t, ",nodeAgent.cgroupRoot="+root).Spec.Template.Spec.Containers[0]
+		i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "cgroup" })
+		if at, flag := c.VolumeMounts[i].MountPath, arguments(t, c)["cgroup-root"]; at != "/host"+root || flag != at {
+			t.Errorf("%s of the node is at %s, and --cgroup-root=%s", root, at, flag)
+		}
+	}
+}
+
 func TestNodeAgentsAreReplacedOneAfterTheOther(t *testing.T) {
 	update := nodeDaemonSet(t, "").Spec.UpdateStrategy
 	if update.Type != appsv1.RollingUpdateDaemonSetStrategyType || update.RollingUpdate.MaxSurge.IntValue() != 0 || update.RollingUpdate.MaxUnavailable.IntValue() != 1 {
@@ -132,7 +143,7 @@ func TestNodeAgentsAreReplacedOneAfterTheOther(t *testing.T) {
 
 func TestArgumentsOfANodeAgentFollowValues(t *testing.T) {
 	for values, want := range map[string]map[string]string{
-		"": {"call-order": "serpt", "slice": "auto", "preempt": "true", "cores": "0", "co-location": "false", "cgroup-root": "/host/cgroup", "journal-dir": "/run/windlass/node", "wire-listen": ":9443"},
+		"": {"call-order": "serpt", "slice": "auto", "preempt": "true", "cores": "0", "co-location": "false", "cgroup-root": "/host/sys/fs/cgroup", "journal-dir": "/run/windlass/node", "wire-listen": ":9443"},
 		",nodeAgent.callOrder=fair-choice,nodeAgent.slice=50ms,nodeAgent.preempt=false,nodeAgent.cores=3,watchNamespaces={a,b}": {
 			"call-order": "fair-choice", "slice": "50ms", "preempt": "false", "cores": "3", "watch-namespaces": "a,b"},
 		",nodeAgent.coLocation=true,nodeAgent.latencyCriticalNamespaces={shop}": {"co-location": "true", "latency-critical-namespaces": "shop"},

@@ -52,7 +52,7 @@ func NewCommand() *cobra.Command {
 	c.ServingFlags(flags)
 	usual := callorder.DefaultParams(1)
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` for the instances of the node")
-	flags.StringVar(&c.CgroupRoot, "cgroup-root", "/host/cgroup", "`folder` at which the control groups of the node are mounted, so that they can be written")
+	flags.StringVar(&c.CgroupRoot, "cgroup-root", "/host/sys/fs/cgroup", "`folder` at which the control groups of the node are mounted, so that they can be written")
 	flags.StringVar(&c.JournalDir, "journal-dir", "/run/windlass/node", "`folder` for the list of the pods in the low band, which outlives the container")
 	flags.StringVar(&c.CallOrder, "call-order", string(usual.Order), "`order` in which calls compute while the node is busy: "+orderNames())
 	flags.StringVar(&c.Slice, "slice", usual.Slice.String(), "processor `time` after which a call yields: auto, sfs, p95, off, or a duration such as 50ms")
@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 	errs := append(c.ValidateServing(), role.Address("--wire-listen", c.WireListen)...)
 	for flag, folder := range map[string]string{"--cgroup-root": c.CgroupRoot, "--journal-dir": c.JournalDir} {
 		if !filepath.IsAbs(folder) {
-			errs = append(errs, fmt.Errorf("%s %q is not the absolute path of a folder: write for example /host/cgroup", flag, folder))
+			errs = append(errs, fmt.Errorf("%s %q is not the absolute path of a folder: write for example /host/sys/fs/cgroup", flag, folder))
 		}
 	}
 	if c.CoLocation && len(c.LatencyCritical) == 0 {

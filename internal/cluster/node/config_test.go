@@ -66,7 +66,7 @@ func TestTheDefaultsOfANodeAgentAreGood(t *testing.T) {
 	if err := flags.Parse([]string{"--tls-dir=/tls", "--tls-domain=a.windlass"}); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"call-order": "serpt", "slice": "auto", "preempt": "true", "cores": "0", "co-location": "false", "cgroup-root": "/host/cgroup", "journal-dir": "/run/windlass/node"} {
+	for name, want := range map[string]string{"call-order": "serpt", "slice": "auto", "preempt": "true", "cores": "0", "co-location": "false", "cgroup-root": "/host/sys/fs/cgroup", "journal-dir": "/run/windlass/node"} {
 		if got := flags.Lookup(name).DefValue; got != want {
 			t.Errorf("--%s is %q, want %q", name, got, want)
 		}
