@@ -32,8 +32,8 @@ type nodeAgent struct {
 	stream computeStream
 }
 
-// say sends a message, if the node agent is there. Messages are few and small, so that the
-// stream's buffer takes them without blocking while the agent's lock is held.
+// say sends a message, if the node agent is there. Messages are few and small, and to one that gives no sign
+// hardly any, so that the stream's buffer takes them without blocking while the agent's lock is held.
 func (n *nodeAgent) say(m *nodewire.ComputeRequest) {
 	if n.stream != nil {
 		// An error ends the stream, which its reader sees.

@@ -20,9 +20,11 @@ const (
 	// that begins with less mostly breaks off at its timeout, which costs the instance, and its client
 	// cannot know whether it ran.
 	runShare = 8
-	// distrustFor is how long calls do not ask after the node agent gave no sign. Then they ask, and begin
-	// without waiting for the answer until there is a sign again.
-	distrustFor = time.Second
+	// distrustFor is how long calls do not ask after the node agent gave no sign. Then one asks, and begins
+	// without waiting for the answer, until there is a sign again; the next one after as long, then twice as long, up to
+	// longestDistrust. What is sent to a node agent that does not read fills its stream, and then stops the agent.
+	distrustFor     = time.Second
+	longestDistrust = 32 * time.Second
 )
 
 // node is what the instance knows of its node agent. Only functions of concurrency 1 ask, so at
@@ -32,9 +34,12 @@ type node struct {
 	// calls of this instance to ask, and low that the instance gets only what others leave of the cores.
 	busy, asks, low bool
 	// heard is when the node agent gave a sign last, and distrusted until when it is not asked. silent says
-	// that it has given no sign when a call waited for one.
+	// that it has given no sign when a call waited for one. Then the next call after askAt asks it, and askPause is from
+	// there to the next.
 	heard, distrusted time.Time
 	silent            bool
+	askAt             time.Time
+	askPause          time.Duration
 	// stillEvery is how often the node agent gives a sign while a call waits, as it says.
 	stillEvery time.Duration
 	wait       wait
@@ -60,12 +65,13 @@ type lowness struct {
 
 // beginCall lets a call go on once it has a core: at once, unless the node agent has to be asked.
 func (c *Core) beginCall(now time.Time, n Attempt, a *attempt) {
-	if c.params.Concurrency != 1 || !c.node.asks || now.Before(c.node.distrusted) {
+	if c.params.Concurrency != 1 || !c.node.asks || now.Before(c.node.distrusted) || c.node.silent && now.Before(c.node.askAt) {
 		c.proceed(now, n, a)
 		return
 	}
 	a.known = true
 	if c.node.silent {
+		c.node.askAt, c.node.askPause = now.Add(c.node.askPause), min(2*c.node.askPause, longestDistrust)
 		c.emit(AskCore{n})
 		c.proceed(now, n, a)
 		return
@@ -203,8 +209,14 @@ func (c *Core) reportBusy(now time.Time, busy bool) {
 	}
 }
 
-// noteSign notes a sign of the node agent.
-func (n *node) noteSign(now time.Time) { n.heard, n.silent = now, false }
+// noteSign notes a sign of the node agent. After a silence it does not know of a call that has not asked.
+func (c *Core) noteSign(now time.Time) {
+	again := c.node.silent
+	c.node.heard, c.node.silent = now, false
+	if again && c.node.asks {
+		c.reportRunning()
+	}
+}
 
 // patience is how long a call waits without a sign.
 func (n *node) patience() time.Duration {
@@ -212,12 +224,12 @@ func (n *node) patience() time.Duration {
 }
 
 func (e NodeWelcome) apply(c *Core, now time.Time) {
-	c.node.noteSign(now)
+	c.noteSign(now)
 	c.node.stillEvery = e.StillEvery
 }
 
 func (e NodeMode) apply(c *Core, now time.Time) {
-	c.node.noteSign(now)
+	c.noteSign(now)
 	c.node.asks = e.Ask
 	if !e.Busy { // in the low band, too, a call has all that it wants
 		c.node.forgetLow()
@@ -241,17 +253,17 @@ func (c *Core) reportRunning() {
 }
 
 func (e NodeGranted) apply(c *Core, now time.Time) {
-	c.node.noteSign(now)
+	c.noteSign(now)
 	if a := c.calls.inPhase(awaitingCore, e.Attempt); a != nil {
 		c.proceed(now, e.Attempt, a)
 	}
 }
 
-func (NodeStill) apply(c *Core, now time.Time) { c.node.noteSign(now) }
+func (NodeStill) apply(c *Core, now time.Time) { c.noteSign(now) }
 
 // An instance in the low band may be too slow for frequent pings, so it announces rare ones.
 func (e NodeLow) apply(c *Core, now time.Time) {
-	c.node.noteSign(now)
+	c.noteSign(now)
 	if c.node.low == e.Low {
 		return
 	}
@@ -351,5 +363,6 @@ func (c *Core) nodeDue(now time.Time) {
 		return
 	}
 	c.node.distrusted, c.node.silent = now.Add(distrustFor), true
+	c.node.askAt, c.node.askPause = time.Time{}, distrustFor
 	c.failOpen(now)
 }
