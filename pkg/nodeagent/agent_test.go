@@ -1,10 +1,12 @@
 package nodeagent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -20,6 +22,7 @@ import (
 	nodewire "github.com/windlass-dev/windlass/api/wire/node/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/wiretest"
 	"github.com/windlass-dev/windlass/pkg/nodeagent/callorder"
+	"github.com/windlass-dev/windlass/pkg/nodeagent/colocate"
 )
 
 // expect compares what an agent has heard.
@@ -451,6 +454,27 @@ func TestASecondStreamEndsTheFirst(t *testing.T) {
 		m.pass(time.Second)
 		second.ask(2)
 		expect(t, "the second stream", second, "welcome", "ask", "grant 2")
+	})
+}
+
+// A tenant's pod must not fill the operator's log.
+func TestStreamsThatReplaceOthersAreNotLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		m := newMachine(t, func(c *Config, d *Deps) {
+			d.Log = slog.New(slog.NewTextHandler(&log, nil))
+			params := colocate.DefaultParams(8)
+			c.CoLocation, c.LatencyCritical = &params, []string{"ns"}
+		})
+		m.holds = map[string]*fakeHold{}
+		defer m.run()()
+		m.connectAs("LatencyCritical", "c")
+		for range 20 {
+			m.connectAs("Batch", "b")
+		}
+		if log.Len() > 0 {
+			t.Errorf("it says\n%s", log.String())
+		}
 	})
 }
 

@@ -184,7 +184,7 @@ func (c *coLocation) joined(now time.Duration, sessions map[callorder.InstanceID
 			return // Config is valid
 		}
 		c.heldNow = heldNow{core: core, at: now, held: map[callorder.InstanceID]*heldBack{}}
-		c.log.Info("batch instances are kept back when latency-critical ones wait for cores")
+		c.log.Debug("batch instances are kept back when latency-critical ones wait for cores")
 		for _, s := range sessions {
 			c.keepBack(now, s)
 		}
@@ -206,7 +206,7 @@ func (c *coLocation) left(now time.Duration, sessions map[callorder.InstanceID]*
 	for id := range c.held {
 		err = errors.Join(err, c.letGo(now, id))
 	}
-	c.log.Info("batch instances are not kept back any more", "freezes", c.freezes, "frozen", c.frozen, "in-vain", c.vain)
+	c.log.Debug("batch instances are not kept back any more", "freezes", c.freezes, "frozen", c.frozen, "in-vain", c.vain)
 	c.heldNow = heldNow{}
 	c.metrics.showCoLocation(c)
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"time"
 
@@ -55,7 +56,11 @@ func (a *Agent) Compute(server computeStream) error {
 		a.deps.Log.Warn("an instance's group cannot be closed", "err", failed, "instance", s.name)
 	}
 	if s.why != nil {
-		a.deps.Log.Info("the stream of an agent is given up", "err", s.why, "instance", s.name)
+		level := slog.LevelInfo
+		if errors.Is(s.why, errReplaced) { // a pod may open streams as often as it likes
+			level = slog.LevelDebug
+		}
+		a.deps.Log.Log(server.Context(), level, "the stream of an agent is given up", "err", s.why, "instance", s.name)
 		return s.why
 	}
 	return err
