@@ -175,6 +175,24 @@ func TestCoresOfAPodOfVersion2ComeBack(t *testing.T) {
 	}
 }
 
+// A machine of 640 cores whose numbers alternate between its two parts.
+func TestALongListOfCoresComesBackWhole(t *testing.T) {
+	journal := openJournal(t, filepath.Join(t.TempDir(), "journal"))
+	h, cores := narrowPod(t, journal)
+	var even []int
+	for n := range 320 {
+		even = append(even, 2*n)
+	}
+	usual := formatCores(even)
+	write(t, h.cores[0].path, usual+"\n")
+	if err := h.SetCores("2-638"); err != nil || cores() != strings.TrimPrefix(usual, "0,") {
+		t.Errorf("%v; cores are %q", err, cores())
+	}
+	if err := h.SetCores(""); err != nil || cores() != usual {
+		t.Errorf("%v; cores are %q, want %q", err, cores(), usual)
+	}
+}
+
 // TestAListThatWasNotGivenBackIsNotUsual has a Hold that failed, and the next one of the same group.
 func TestAListThatWasNotGivenBackIsNotUsual(t *testing.T) {
 	tree := Detect(Options{Root: plant(t, "v2-systemd"), Base: "/"})

@@ -320,15 +320,21 @@ func (realKernel) open(name string, flag int) (file, error) {
 	return readable, nil
 }
 
-// firstLine reads the first line of a file.
+// firstLine reads the first line of a file. A list of cores may be longer than what is read at a time.
 func firstLine(f file) (string, error) {
-	var buffer [1024]byte // a list of cores may be long
-	n, err := f.ReadAt(buffer[:], 0)
-	if n == 0 {
-		return "", err
+	var line []byte
+	var buffer [1024]byte
+	for {
+		n, err := f.ReadAt(buffer[:], int64(len(line)))
+		if n == 0 && len(line) == 0 {
+			return "", err
+		}
+		part, _, ended := bytes.Cut(buffer[:n], []byte("\n"))
+		line = append(line, part...)
+		if ended || n < len(buffer) {
+			return string(line), nil
+		}
 	}
-	line, _, _ := bytes.Cut(buffer[:n], []byte("\n"))
-	return string(line), nil
 }
 
 func put(f file, value string) error {
