@@ -70,7 +70,7 @@ func (d *developer) dev(ctx context.Context, flags upFlags) error {
 	switch err := localapi.NewClient(dataDir).Probe(ctx); {
 	case err == nil:
 		t := localTarget(dataDir)
-		if err := d.adopt(t); err != nil {
+		if err := errors.Join(d.suggestDataDir(dataDir), d.adopt(t)); err != nil {
 			return err
 		}
 		return d.devWhileRead(ctx, t, flags.files)

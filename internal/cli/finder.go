@@ -186,7 +186,10 @@ func (f *finder) localOnly(verb string) error {
 
 // noteContext names the cluster that is about to be changed, if the user has not named it.
 func (f *finder) noteContext(t *target) {
-	if f.byDefault {
+	switch {
+	case f.byDefault:
 		fmt.Fprintf(f.Err, "using the cluster of the context %s, because no Windlass runs on this machine\n", t.context)
+	case f.settingsContext != "":
+		fmt.Fprintf(f.Err, "using the cluster of the context %s, because the settings name it\n", t.context)
 	}
 }

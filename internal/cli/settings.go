@@ -72,6 +72,20 @@ func (f *finder) resolveDataDir() (string, error) {
 	return filepath.Abs(dir)
 }
 
+// suggestDataDir has the commands that this one suggests reach the Windlass of a data folder from
+// another terminal. That may know neither the variable nor the folder, and settings with a context
+// would lead it to a cluster.
+func (f *finder) suggestDataDir(dir string) error {
+	settings, err := f.settings()
+	if err != nil {
+		return err
+	}
+	if settings.Context != "" || dir != chooseDataDir("", func(name string) string { return f.getenvBut("WINDLASS_DATA_DIR", name) }) {
+		f.dataDir = dir
+	}
+	return nil
+}
+
 // chooseDataDir is where Windlass keeps its data; empty if nothing says.
 func chooseDataDir(flag string, getenv func(string) string) string {
 	if flag != "" {

@@ -30,7 +30,11 @@ func TestSettingsStandInForFlagsThatAreLeftOut(t *testing.T) {
 	s.run(t, "list", "-o", "name").expect(t, exitOK, "out", "g\n")
 	s.run(t, "list", "-o", "name", "-n", "team").expect(t, exitOK, "out", "team/f\n")
 	s.run(t, "list", "--context", "here").expect(t, exitOK, "out", "g ")
-	if want := []string{"there", "there", "here"}; len(s.connected) != 3 || s.connected[0] != want[0] || s.connected[2] != want[2] {
+	s.run(t, "scale", "g", "--min", "1").expect(t, exitOK, "err", "using the cluster of the context there, because the settings name it\n")
+	if got := s.run(t, "scale", "g", "--min", "1", "--context", "there"); strings.Contains(got.err, "using the cluster") {
+		t.Errorf("of a context that a flag names it says %q", got.err)
+	}
+	if want := []string{"there", "there", "here"}; len(s.connected) != 5 || s.connected[0] != want[0] || s.connected[2] != want[2] {
 		t.Errorf("the contexts are %v, want %v", s.connected, want)
 	}
 

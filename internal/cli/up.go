@@ -171,9 +171,8 @@ func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 	if config.DataDir, err = r.resolveDataDir(); err != nil {
 		return config, err
 	}
-	if config.DataDir != chooseDataDir("", func(name string) string { return r.getenvBut("WINDLASS_DATA_DIR", name) }) {
-		// Another terminal may know neither the variable nor this folder.
-		r.dataDir = config.DataDir
+	if err := r.suggestDataDir(config.DataDir); err != nil {
+		return config, err
 	}
 	if _, err := localapi.SocketPath(config.DataDir); err != nil {
 		return config, usagef("%w", err)

@@ -59,6 +59,30 @@ func TestUpHandsOverWhatItWasTold(t *testing.T) {
 	}
 }
 
+// Otherwise the next command would change the cluster of the settings.
+func TestUpAndDevSuggestCommandsThatReachThem(t *testing.T) {
+	home := write(t, map[string]string{".config/windlass.yaml": "context: production\n", "f.yaml": yamlOf("f", "template: {command: [x]}")})
+	th := openAt(t, "windlass")
+	for _, c := range []struct{ verb, state, want string }{
+		{"up", quiet(t).dir, " list"},
+		{"dev -f " + home, filepath.Dir(th.dir), " invoke f"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var out, errs strings.Builder
+		a := newApp(Streams{Out: writerFunc(func(text string) { out.WriteString(text); cancel() }), Err: &errs}, Programs{Up: func(_ context.Context, config UpConfig) error {
+			config.Ready(localapi.Info{DataDir: config.DataDir}, nil)
+			return nil
+		}})
+		a.getenv = func(name string) string { return map[string]string{"HOME": home, "XDG_STATE_HOME": c.state}[name] }
+		root := a.command()
+		root.SetArgs(append(strings.Fields(c.verb), "--agent", fakeAgent(t)))
+		err := root.ExecuteContext(ctx)
+		if want := "windlass --data-dir " + filepath.Join(c.state, "windlass") + c.want; err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %v, and it lacks %q:\n%s%s", c.verb, err, want, out.String(), errs.String())
+		}
+	}
+}
+
 func TestUpLogsAsItWasTold(t *testing.T) {
 	th := quiet(t)
 	up := func(_ context.Context, config UpConfig) error {
