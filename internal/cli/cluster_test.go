@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/api/wellknown"
@@ -154,13 +155,38 @@ func TestByDefaultItIsTheLocalWindlassOrElseTheCurrentContext(t *testing.T) {
 	s.run(t, "list", "--context", "here").expect(t, exitOK, "out", "far")
 
 	empty := &clusterHarness{env: map[string]string{"HOME": quiet(t).dir}}
-	empty.run(t, "list").expect(t, exitPlatform, "err", "no Windlass runs with the data folder", "there is no kubeconfig either", "windlass up", "--data-dir", "--context")
+	empty.run(t, "list").expect(t, exitPlatform, "err", "no Windlass runs with the data folder", "no kubeconfig names a cluster either", "windlass up", "--data-dir", "--context")
 	(&clusterHarness{env: map[string]string{}}).run(t, "list").expect(t, exitUsage, "err", "no data folder")
 
 	// No Windlass can run where a socket's path would be too long.
 	s = newClusterHarness(t, clusterFunction("team", "far", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
 	s.env["XDG_STATE_HOME"] = filepath.Join(s.env["XDG_STATE_HOME"], strings.Repeat("long", 25))
 	s.run(t, "list").expect(t, exitOK, "out", "far")
+}
+
+// A kubeconfig is often left from another day, and says nothing to who wants no cluster.
+func TestWithAKubeconfigOfNoClusterThatAnswersTheErrorNamesUp(t *testing.T) {
+	s := newClusterHarness(t)
+	settle := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(s.env["HOME"], ".kube", "config"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.kube = interceptor.NewClient(s.kube.(client.WithWatch), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("dial tcp: connection refused")
+		},
+	})
+	s.run(t, "list").expect(t, exitPlatform, "err", "the cluster of the context here does not answer", "no Windlass runs on this machine either: start one with windlass up")
+	if got := s.run(t, "list", "--context", "here"); !strings.Contains(got.err, "does not answer") || strings.Contains(got.err, "windlass up") {
+		t.Errorf("of a cluster that a flag names it says\n%s", got.err)
+	}
+	settle(strings.Replace(kubeconfig, "current-context: here\n", "", 1))
+	s.run(t, "list").expect(t, exitPlatform, "err", "the kubeconfig has no current context", "start one with windlass up")
+	settle("apiVersion: v1\nkind: Config\ncontexts: []\n")
+	s.run(t, "list").expect(t, exitPlatform, "err", "no Windlass runs with the data folder", "no kubeconfig names a cluster either", "windlass up")
+	s.run(t, "doctor").expect(t, exitFunction, "out", "no kubeconfig names a cluster, so the verbs are about this machine")
 }
 
 // Otherwise delete would delete a function of the cluster that has the same name.

@@ -174,8 +174,8 @@ func examinePort(flag, address string) finding {
 // examineCluster looks at the cluster of the kubeconfig, if there is one.
 func (d *doctor) examineCluster(ctx context.Context) []finding {
 	const what = "cluster"
-	if !kubeclient.Exists(d.kubeconfigFiles()) && d.flags.kubeconfig == "" && d.flags.context == "" && !d.plugin {
-		return []finding{{healthOK, what, "there is no kubeconfig, so the verbs are about this machine"}}
+	if !kubeclient.NamesCluster(d.kubeconfigFiles()) && d.flags.kubeconfig == "" && d.flags.context == "" && !d.plugin {
+		return []finding{{healthOK, what, "no kubeconfig names a cluster, so the verbs are about this machine"}}
 	}
 	settings, err := d.settings()
 	if err != nil {

@@ -38,7 +38,7 @@ func TestDoctorSaysWhatToDo(t *testing.T) {
 
 func TestDoctorLooksAtMachineAndCluster(t *testing.T) {
 	th := open(t)
-	th.run(t, "doctor").expect(t, exitFunction, "out", "fail   agent", "make build", "runs with the data folder "+th.dir, "there is no kubeconfig")
+	th.run(t, "doctor").expect(t, exitFunction, "out", "fail   agent", "make build", "runs with the data folder "+th.dir, "no kubeconfig names a cluster")
 	s := newClusterHarness(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted))
 	s.plugin = true
 	s.run(t, "doctor").expect(t, exitOK, "out", "ok   cluster     Kubernetes v1.99 of the context here", "ok   functions")

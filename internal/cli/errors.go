@@ -92,7 +92,11 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if !errors.As(err, &known) {
 		known = &exitError{code: exitUsage, err: err}
 	}
-	fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "windlass:"), a.rewriteCommands(printable(err.Error())))
+	text := err.Error()
+	if a.byDefault && (kubeclient.Is(err, kubeclient.ReasonUnreachable) || kubeclient.Is(err, kubeclient.ReasonNotInstalled)) {
+		text += "\n" + noneHere
+	}
+	fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "windlass:"), a.rewriteCommands(printable(text)))
 	if known.code == exitUsage && !known.noUsage {
 		fmt.Fprintf(a.Err, "usage: %s\nsee %s --help\n", cmd.UseLine(), cmd.CommandPath())
 	}

@@ -155,20 +155,27 @@ func (f *finder) reach(ctx context.Context, where targetKind) (*target, error) {
 		}
 	}
 	switch {
-	case kubeclient.Exists(f.kubeconfigFiles()):
+	case kubeclient.NamesCluster(f.kubeconfigFiles()):
 		f.byDefault = true
-		return f.cluster()
+		t, err := f.cluster()
+		if err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, noneHere)
+		}
+		return t, nil
 	case noDir != nil:
 		return nil, noDir
 	}
 	return nil, &nowhereError{dataDir: dir}
 }
 
-// nowhereError says that neither a local Windlass nor a kubeconfig exists.
+// noneHere is for errors of a cluster to which nothing but the lack of a local Windlass has led.
+const noneHere = "no Windlass runs on this machine either: start one with windlass up"
+
+// nowhereError says that neither a local Windlass nor a cluster is known.
 type nowhereError struct{ dataDir string }
 
 func (e *nowhereError) Error() string {
-	return "no Windlass runs with the data folder " + e.dataDir + ", and there is no kubeconfig either: " +
+	return "no Windlass runs with the data folder " + e.dataDir + ", and no kubeconfig names a cluster either: " +
 		"start one with windlass up, name its folder with --data-dir, or name a cluster with --kubeconfig or --context"
 }
 

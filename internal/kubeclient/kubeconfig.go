@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"k8s.io/client-go/rest"
@@ -71,7 +70,7 @@ func checkContext(config Config, raw *clientcmdapi.Config, name string) error {
 		if _, err := rest.InClusterConfig(); err == nil {
 			return nil
 		}
-		return errors.New("there is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
+		return errors.New("no kubeconfig names a cluster: name one with --kubeconfig or $KUBECONFIG")
 	}
 	var known []string
 	for context := range raw.Contexts {
@@ -109,12 +108,11 @@ func unreadable(config Config, err error) error {
 	return fmt.Errorf("the kubeconfig cannot be read: %w; correct it, or name another with --kubeconfig", err)
 }
 
-// Exists reports whether any of the files exists.
-func Exists(files []string) bool {
-	return slices.ContainsFunc(files, func(name string) bool {
-		_, err := os.Stat(name)
-		return err == nil
-	})
+// NamesCluster reports whether any of the files names a cluster, or cannot be read. Tools that
+// delete their cluster leave a kubeconfig without any.
+func NamesCluster(files []string) bool {
+	raw, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
+	return err != nil || len(raw.Contexts) > 0
 }
 
 // warnTo has what the API server warns of written to w, each warning once.

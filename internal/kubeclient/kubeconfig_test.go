@@ -61,7 +61,7 @@ func TestAKubeconfigThatDoesNotDo(t *testing.T) {
 		config Config
 		want   []string
 	}{
-		"none":                 {Config{Files: []string{"nowhere"}}, []string{"there is no kubeconfig", "--kubeconfig or $KUBECONFIG"}},
+		"none":                 {Config{Files: []string{"nowhere"}}, []string{"no kubeconfig names a cluster", "--kubeconfig or $KUBECONFIG"}},
 		"a file that is none":  {Config{Kubeconfig: "nowhere"}, []string{"nowhere: there is no such kubeconfig", "--kubeconfig"}},
 		"garbage":              {Config{Kubeconfig: garbage}, []string{"cannot be read", "--kubeconfig"}},
 		"no current context":   {Config{Files: []string{kubeconfigFile(t, `""`)}}, []string{"no current context", "[here there]", "--context"}},
