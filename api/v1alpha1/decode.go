@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,9 +42,24 @@ type Located struct {
 
 // DecodeLocated is Decode for those who say in which line something is wrong.
 func DecodeLocated(data []byte, source string) ([]Located, error) {
+	functions, err := decodeDocuments(splitDocuments(data), source)
+	if err == nil && len(functions) == 0 {
+		return nil, isEmpty(source)
+	}
+	return functions, err
+}
+
+// DecodeAmongOthers is DecodeLocated for a file that was found in a folder: it skips documents that
+// are about something else, such as a PodDisruptionBudget for a function, and returns none if that
+// leaves none.
+func DecodeAmongOthers(data []byte, source string) ([]Located, error) {
+	return decodeDocuments(slices.DeleteFunc(splitDocuments(data), document.isForeign), source)
+}
+
+func decodeDocuments(docs []document, source string) ([]Located, error) {
 	var functions []Located
 	var problems []error
-	for _, doc := range splitDocuments(data) {
+	for _, doc := range docs {
 		decoded, found := decodeDocument(doc)
 		for _, p := range found {
 			problems = append(problems, fmt.Errorf("%s:%d: %s", source, p.line, p.text))
@@ -53,10 +69,43 @@ func DecodeLocated(data []byte, source string) ([]Located, error) {
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	if len(functions) == 0 {
-		return nil, isEmpty(source)
-	}
 	return functions, nil
+}
+
+var kindFunction = regexp.MustCompile(`\bkind["']?\s*:\s*["']?` + KindFunction + `\b`)
+
+// isForeign tells whether a document is about something else than Functions. One with a slip in its
+// header is not.
+func (d document) isForeign() bool {
+	// The files that tools write can be large, and slow to parse.
+	if !bytes.Contains(d.text, []byte(GroupName+"/")) && !kindFunction.Match(d.text) {
+		return true
+	}
+	content, problems := d.parse()
+	if len(problems) > 0 {
+		return !manifestOfOurs.Match(d.text) && !kindFunction.Match(d.text)
+	}
+	fields, _ := content.(map[string]any)
+	if fields["kind"] == "List" && isList(fields) {
+		items, _ := fields["items"].([]any)
+		return !slices.ContainsFunc(items, func(item any) bool {
+			of, _ := item.(map[string]any)
+			return meansFunction(of)
+		})
+	}
+	return !meansFunction(fields)
+}
+
+// meansFunction tells by its header whether an object is a Function, or was meant to be one.
+func meansFunction(fields map[string]any) bool {
+	switch fields["kind"] {
+	case KindFunction:
+		return true
+	case KindClusterRuntime, KindFunctionRevision:
+		return false
+	}
+	version, _ := fields["apiVersion"].(string)
+	return strings.HasPrefix(version, GroupName+"/")
 }
 
 func isEmpty(source string) error {

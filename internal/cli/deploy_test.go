@@ -103,6 +103,25 @@ func TestDeployFromAFolderTakesFunctionsOnly(t *testing.T) {
 	}
 }
 
+func TestManifestsBesideAFunctionThatAreOfOtherKindsArePassedOverInAFolder(t *testing.T) {
+	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: f}\nspec:\n  selector: {matchLabels: {windlass.dev/function: f}}\n"
+	dir := write(t, map[string]string{
+		"f.yaml": budget + "---\n" + yamlOf("f", "template: {command: [x]}"), "pdb.yaml": budget,
+		"keda.yaml":     "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: f}\nspec:\n  scaleTargetRef: {apiVersion: windlass.dev/v1alpha1, kind: Function, name: f}\n",
+		"runtime.yaml":  "apiVersion: windlass.dev/v1alpha1\nkind: ClusterRuntime\nmetadata: {name: r}\n",
+		"revision.json": `{"apiVersion": "windlass.dev/v1alpha1", "kind": "FunctionRevision"}`,
+		"list.yaml":     "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: n, labels: {windlass.dev/x: a}}}\n",
+		"template.yaml": "metadata: {labels: {windlass.dev/function: {{ .Values.name }}}}\n",
+	})
+	th := quiet(t)
+	th.run(t, "validate", "-f", dir).expect(t, exitOK, "out", "f.yaml: function f is valid\n")
+	th.run(t, "validate", "-f", filepath.Join(dir, "pdb.yaml")).expect(t, exitFunction, "err", `kind: "PodDisruptionBudget" is not known here`)
+	for _, slip := range []string{"kind: Funtion", "kind: Function\nkind: Function", "king: Function"} {
+		dir := write(t, map[string]string{"a.yaml": strings.Replace(yamlOf("a", "template: {command: [x]}"), "kind: Function", slip, 1)})
+		th.run(t, "validate", "-f", dir).expect(t, exitFunction, "err", "a.yaml:", "kind")
+	}
+}
+
 func TestAFunctionThatIsAlmostOneIsNotPassedOverInAFolder(t *testing.T) {
 	dir := write(t, map[string]string{"a.yaml": strings.Replace(yamlOf("a", "template: {command: [x]}"), "windlass.dev", "windlas.dev", 1)})
 	open(t).run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "a.yaml:1: apiVersion", "windlass.dev/v1alpha1")

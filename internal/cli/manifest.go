@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -34,10 +33,6 @@ func (m manifest) fieldPath(path string) string {
 
 var manifestExtensions = []string{".yaml", ".yml", ".json"}
 
-// A folder with functions also holds files like package.json. One that neither
-// names the API nor calls itself a Function is none of ours.
-var looksLikeFunction = regexp.MustCompile(`windlass\.dev/|\bkind["']?\s*:\s*["']?Function\b`)
-
 // readManifests reads the Functions of files and folders, "-" being stdin. It
 // reads all before it fails, so that its error is complete. What it returns has the
 // shape of Functions, may not be valid, and is not defaulted.
@@ -63,7 +58,7 @@ func readPath(path string, stdin io.Reader) ([]manifest, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the standard input: %w", err)
 		}
-		return decode(data, "standard input", ".")
+		return decode(v1alpha1.DecodeLocated, data, "standard input", ".")
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -74,15 +69,18 @@ func readPath(path string, stdin io.Reader) ([]manifest, error) {
 	case info.IsDir():
 		return readFolder(path)
 	}
-	return readFile(path)
+	return readFile(v1alpha1.DecodeLocated, path)
 }
 
-func readFile(path string) ([]manifest, error) {
+// decoder reads the Functions of a manifest.
+type decoder func(data []byte, source string) ([]v1alpha1.Located, error)
+
+func readFile(read decoder, path string) ([]manifest, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
 	}
-	return decode(data, path, filepath.Dir(path))
+	return decode(read, data, path, filepath.Dir(path))
 }
 
 // readFolder reads every manifest below a folder, in the order of their paths.
@@ -103,7 +101,8 @@ func readFolder(root string) ([]manifest, error) {
 				return fs.SkipDir
 			}
 		case !v1alpha1.IsLeftOut(name) && slices.Contains(manifestExtensions, filepath.Ext(name)):
-			read, err := readIfFunction(path)
+			// A folder with functions also holds files like package.json, and manifests of other kinds.
+			read, err := readFile(v1alpha1.DecodeAmongOthers, path)
 			manifests = append(manifests, read...)
 			if err != nil {
 				errs = append(errs, err)
@@ -122,19 +121,8 @@ func readFolder(root string) ([]manifest, error) {
 	return manifests, errors.Join(errs...)
 }
 
-func readIfFunction(path string) ([]manifest, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
-	}
-	if !looksLikeFunction.Match(data) {
-		return nil, nil
-	}
-	return decode(data, path, filepath.Dir(path))
-}
-
-func decode(data []byte, source, dir string) ([]manifest, error) {
-	functions, err := v1alpha1.DecodeLocated(data, source)
+func decode(read decoder, data []byte, source, dir string) ([]manifest, error) {
+	functions, err := read(data, source)
 	if err != nil {
 		return nil, err
 	}
