@@ -335,6 +335,23 @@ func TestInvokeThroughANamedGateway(t *testing.T) {
 	s.env["WINDLASS_GATEWAY"] = "http://127.0.0.1:1"
 	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no answer from the gateway at http://127.0.0.1:1", "did not run", "this is its URL")
 	(&clusterHarness{env: map[string]string{"HOME": quiet(t).dir}}).run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/f ")
+	for name, c := range map[string]struct {
+		files  map[string]string
+		plugin bool
+		want   string
+	}{
+		"the plugin without a kubeconfig":        {nil, true, "GET /function/f "},
+		"a kubeconfig without contexts":          {map[string]string{".kube/config": "apiVersion: v1\nkind: Config\ncontexts: []\n"}, false, "GET /function/f "},
+		"a kubeconfig that cannot be read":       {map[string]string{".kube/config": "}"}, false, "GET /function/f "},
+		"settings alone":                         {map[string]string{".config/windlass.yaml": "namespace: mine\n"}, false, "GET /function/f.mine "},
+		"settings with a context from elsewhere": {map[string]string{".config/windlass.yaml": "context: prod\nnamespace: mine\n"}, false, "GET /function/f.mine "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &clusterHarness{env: map[string]string{"HOME": write(t, c.files), "XDG_STATE_HOME": quiet(t).dir}, plugin: c.plugin}
+			s.run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", c.want)
+			s.run(t, "invoke", "f", "--gateway", gateway.URL, "--context", "prod").expect(t, exitPlatform, "err", "kubeconfig")
+		})
+	}
 
 	th := open(t)
 	th.put(t, "default/f", nil)

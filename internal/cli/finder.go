@@ -100,7 +100,11 @@ func (f *finder) chooseTarget() (targetKind, error) {
 }
 
 // target is the Windlass that flags, environment and what is there name.
-func (f *finder) target(ctx context.Context) (*target, error) {
+func (f *finder) target(ctx context.Context) (*target, error) { return f.targetOr(ctx, nil) }
+
+// targetOr is target, or otherwise, unless that is nil, if none can be found where no flag says that
+// one is.
+func (f *finder) targetOr(ctx context.Context, otherwise *target) (*target, error) {
 	if f.namespace != "" && len(validation.IsDNS1123Label(f.namespace)) > 0 {
 		return nil, usagef("%q is not a namespace: its name is made of lower-case letters, digits and hyphens; correct --namespace", f.namespace)
 	}
@@ -109,7 +113,11 @@ func (f *finder) target(ctx context.Context) (*target, error) {
 		return nil, err
 	}
 	t, err := f.reach(ctx, where)
-	if err != nil {
+	switch {
+	case err == nil:
+	case otherwise != nil && f.flags.context == "" && f.flags.kubeconfig == "":
+		t = otherwise
+	default:
 		return nil, err
 	}
 	return t, f.adopt(t)
@@ -165,19 +173,12 @@ func (f *finder) reach(ctx context.Context, where targetKind) (*target, error) {
 	case noDir != nil:
 		return nil, noDir
 	}
-	return nil, &nowhereError{dataDir: dir}
+	return nil, fmt.Errorf("no Windlass runs with the data folder %s, and no kubeconfig names a cluster either: "+
+		"start one with windlass up, name its folder with --data-dir, or name a cluster with --kubeconfig or --context", dir)
 }
 
 // noneHere is for errors of a cluster to which nothing but the lack of a local Windlass has led.
 const noneHere = "no Windlass runs on this machine either: start one with windlass up"
-
-// nowhereError says that neither a local Windlass nor a cluster is known.
-type nowhereError struct{ dataDir string }
-
-func (e *nowhereError) Error() string {
-	return "no Windlass runs with the data folder " + e.dataDir + ", and no kubeconfig names a cluster either: " +
-		"start one with windlass up, name its folder with --data-dir, or name a cluster with --kubeconfig or --context"
-}
 
 // localOnly refuses flags of a cluster for verbs that run on this machine.
 func (f *finder) localOnly(verb string) error {

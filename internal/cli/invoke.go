@@ -186,12 +186,12 @@ func (i *invoker) invoke(ctx context.Context, key invocation.FunctionKey, flags 
 
 // findRoute completes a function's key, and returns the way to it.
 func (i *invoker) findRoute(ctx context.Context, key invocation.FunctionKey, gateway string) (invocation.FunctionKey, *route, error) {
-	t, err := i.target(ctx)
-	var nowhere *nowhereError
-	if errors.As(err, &nowhere) && gateway != "" {
+	var otherwise *target
+	if gateway != "" {
 		// Who names the gateway needs nothing else.
-		t, err = &target{namespace: v1alpha1.DefaultNamespace}, nil
+		otherwise = &target{namespace: v1alpha1.DefaultNamespace}
 	}
+	t, err := i.targetOr(ctx, otherwise)
 	if err != nil {
 		return key, nil, err
 	}
