@@ -270,7 +270,7 @@ type lineWriter struct {
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
 func (l *lineWriter) write(cid string, at time.Time, text []byte) error {
-	line := fmt.Sprintf("%s %s\n", cid, bytes.TrimRight(text, "\n"))
+	line := fmt.Sprintf("%s | %s\n", cid, bytes.TrimRight(text, "\n"))
 	if l.timestamps {
 		line = at.UTC().Format(stampFormat) + " " + line
 	}

@@ -105,7 +105,7 @@ func TestLogsOfAllInstances(t *testing.T) {
 	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: 5, Out: &out, Notes: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("1 \n2 hi from f-2\n2 \n1 bye\n2 bye\n", out.String()); diff != "" {
+	if diff := cmp.Diff("1 | \n2 | hi from f-2\n2 | \n1 | bye\n2 | bye\n", out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: -1, Agent: true, Out: io.Discard}); err != nil {
@@ -138,16 +138,16 @@ func TestALogThatCannotBeReadHidesNoOther(t *testing.T) {
 	}{
 		"a node is gone": {map[string]func() (io.ReadCloser, error){
 			"f-1": nodeGone, "f-2": func() (io.ReadCloser, error) { return text(two) },
-		}, "2 two\n", []string{"log of instance 1 on node node-1", "i/o timeout"}, ""},
+		}, "2 | two\n", []string{"log of instance 1 on node node-1", "i/o timeout"}, ""},
 		"a node is gone, and an instance starts": {map[string]func() (io.ReadCloser, error){
 			"f-1": nodeGone, "f-2": notStarted,
 		}, "", []string{"log of instance 1 on node node-1"}, ReasonNoPod},
 		"a connection breaks": {map[string]func() (io.ReadCloser, error){
 			"f-1": func() (io.ReadCloser, error) { return broken(one) }, "f-2": func() (io.ReadCloser, error) { return text(two, three) },
-		}, "1 one\n2 two\n2 three\n", []string{"log of instance 1 on node node-1", "connection reset"}, ""},
+		}, "1 | one\n2 | two\n2 | three\n", []string{"log of instance 1 on node node-1", "connection reset"}, ""},
 		"the only connections break": {map[string]func() (io.ReadCloser, error){
 			"f-1": func() (io.ReadCloser, error) { return broken(one) }, "f-2": func() (io.ReadCloser, error) { return broken(two) },
-		}, "1 one\n2 two\n", nil, ReasonUnreachable},
+		}, "1 | one\n2 | two\n", nil, ReasonUnreachable},
 		"all nodes are gone": {map[string]func() (io.ReadCloser, error){"f-1": nodeGone, "f-2": nodeGone}, "", nil, ReasonRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAFollowedLogThatCouldNotBeReadIsReadLater(t *testing.T) {
 		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: 7, Out: &out, Notes: io.Discard}); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(out.String(), "1 from f-1\n") || !slices.Contains(n.wanted, "f-1 function follow=true tail=7") {
+		if !strings.Contains(out.String(), "1 | from f-1\n") || !slices.Contains(n.wanted, "f-1 function follow=true tail=7") {
 			t.Errorf("printed:\n%sasked for %q", out.String(), n.wanted)
 		}
 	})
@@ -208,9 +208,9 @@ func TestA12LogsOfAllPodsAreInTheOrderOfTime(t *testing.T) {
 	}}
 	c, _ := withPods(n, podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Minute, corev1.PodRunning))
 	for want, request := range map[string]LogRequest{
-		"1 one\n2 two\n2 three\n1 four\n1 five\n2 six\n": {Tail: -1},
-		"1 five\n2 six\n": {Tail: 2},
-		"2026-03-01T12:00:05.500Z 1 five\n2026-03-01T12:00:06.500Z 2 six\n": {Tail: -1, Since: time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC), Timestamps: true},
+		"1 | one\n2 | two\n2 | three\n1 | four\n1 | five\n2 | six\n": {Tail: -1},
+		"1 | five\n2 | six\n": {Tail: 2},
+		"2026-03-01T12:00:05.500Z 1 | five\n2026-03-01T12:00:06.500Z 2 | six\n": {Tail: -1, Since: time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC), Timestamps: true},
 	} {
 		var out bytes.Buffer
 		request.Key, request.Out, request.Notes = key("default", "f"), &out, io.Discard
@@ -272,8 +272,8 @@ func TestALongLineIsPrintedInPieces(t *testing.T) {
 	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: -1, Out: &out}); err != nil {
 		t.Fatal(err)
 	}
-	joined := strings.ReplaceAll(out.String(), "\n1 ", "")
-	if want := "1 " + long + "end\n"; joined != want {
+	joined := strings.ReplaceAll(out.String(), "\n1 | ", "")
+	if want := "1 | " + long + "end\n"; joined != want {
 		t.Errorf("%d bytes were printed, want %d", len(joined), len(want))
 	}
 }
@@ -308,7 +308,7 @@ func TestFollowedLogs(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("the end of the context is the error %v", err)
 		}
-		if diff := cmp.Diff("1 a\n1 b\n1 c\n2 from f-2\n", out.String()); diff != "" {
+		if diff := cmp.Diff("1 | a\n1 | b\n1 | c\n2 | from f-2\n", out.String()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		want := []string{"f-1 function follow=false tail=7", "f-1 function follow=true since=01", "f-2 function follow=true", "f-2 function follow=true"}

@@ -50,7 +50,7 @@ func Follow(ctx context.Context, w io.Writer, dataDir string, key invocation.Fun
 	}
 	if !opts.Follow {
 		if len(f.files) == 0 {
-			return fmt.Errorf("instancelog: no instance of %s has written a log below %s: call the function first", key, dataDir)
+			return fmt.Errorf("no instance of %s has written a log below %s: call the function first", key, dataDir)
 		}
 		return f.flush()
 	}
