@@ -182,7 +182,10 @@ func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 	}
 }
 
-func noArgs(_ *cobra.Command, args []string) error {
+func noArgs(cmd *cobra.Command, args []string) error {
+	if err := valueApart(cmd, args); err != nil {
+		return err
+	}
 	if len(args) > 0 {
 		return usagef("unexpected argument %q: this command takes none", args[0])
 	}

@@ -29,6 +29,9 @@ that.`,
   windlass delete -f function.yaml`,
 		ValidArgsFunction: d.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
+			if err := valueApart(cmd, args); err != nil {
+				return err
+			}
 			keys, err := d.keysToDelete(args, files)
 			if err != nil {
 				return err

@@ -133,6 +133,13 @@ func checkFor(t *target, manifests []manifest, fromFiles bool) error {
 
 // describedFunctions are the functions that files or flags describe.
 func (d *deployer) describedFunctions(cmd *cobra.Command, files []string, from functionFlags, args []string) ([]manifest, error) {
+	stray := args
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		stray = args[:dash]
+	}
+	if err := valueApart(cmd, stray); err != nil {
+		return nil, err
+	}
 	given := from.given(cmd)
 	switch {
 	case len(files) > 0 && len(given) > 0:

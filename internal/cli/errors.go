@@ -103,6 +103,24 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	return known.code
 }
 
+// valueApart is the error of an argument that was meant as the value of a given flag. One that can
+// go without a value takes it behind a = only. It is nil if no argument is such a value.
+func valueApart(cmd *cobra.Command, args []string) (err error) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.NoOptDefVal == "" || flag.Value.String() != flag.NoOptDefVal {
+			return
+		}
+		for _, arg := range args {
+			_, noDuration := time.ParseDuration(arg)
+			kind := flag.Value.Type()
+			if kind == "duration" && noDuration == nil || kind == "bool" && (arg == "true" || arg == "false") {
+				err = usagef("--%s takes its value behind a =; write --%s=%s", flag.Name, flag.Name, arg)
+			}
+		}
+	})
+	return err
+}
+
 // flagError says in plain words what is wrong with a flag.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError

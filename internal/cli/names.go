@@ -164,13 +164,16 @@ func (f *finder) completeNames(cmd *cobra.Command, args []string, begun string) 
 }
 
 // oneName is for commands that take the NAME of one function.
-func oneName(_ *cobra.Command, args []string) error {
+func oneName(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
 		return usagef("NAME of the function is missing; windlass list shows the names")
 	case 1:
 		return nil
 	default:
+		if err := valueApart(cmd, args); err != nil {
+			return err
+		}
 		return usagef("%d arguments were given where one NAME belongs; quote what is one word", len(args))
 	}
 }
