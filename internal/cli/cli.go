@@ -192,6 +192,16 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// chooseCommand is what a command does that only has others below it: it says which.
+func chooseCommand(choice string) func(*cobra.Command, []string) error {
+	return run(func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("%q is no command of %s; write %s", args[0], cmd.Name(), choice)
+		}
+		return usagef("which? write %s", choice)
+	})
+}
+
 // roleCommands are the programs of a cluster. They take none of the flags that say
 // which Windlass a verb is about: they are one.
 func (a *app) roleCommands() []*cobra.Command {

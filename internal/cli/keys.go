@@ -25,10 +25,8 @@ a cluster in namespaces with mode: Required.
 Windlass keeps only digests of keys: in the file keys.yaml of the data folder, or in
 the Secret windlass-keys of the namespace that Windlass runs in. Gateways take
 up changes within two seconds, in a cluster within about a minute.`,
-		Args: noArgs,
-		RunE: run(func(*cobra.Command, []string) error {
-			return usagef("which? write windlass keys create, list or revoke")
-		}),
+		Args: cobra.ArbitraryArgs,
+		RunE: chooseCommand("windlass keys create, list or revoke"),
 	}
 	cmd.AddCommand(k.keysCreateCommand(), k.keysListCommand(), k.keysRevokeCommand())
 	cmd.PersistentFlags().StringVar(&k.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: windlass finds it)")

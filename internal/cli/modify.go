@@ -88,10 +88,8 @@ func (m *modifier) setCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set env NAME ...",
 		Short: "Change environment variables of a function",
-		Args:  noArgs,
-		RunE: run(func(*cobra.Command, []string) error {
-			return usagef("what is to be set? write windlass set env NAME KEY=VALUE")
-		}),
+		Args:  cobra.ArbitraryArgs,
+		RunE:  chooseCommand("windlass set env NAME KEY=VALUE"),
 	}
 	cmd.AddCommand(m.setEnvCommand())
 	return cmd

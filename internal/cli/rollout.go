@@ -29,10 +29,8 @@ and go back to one.
 
 Each spec.template of a function is a revision. Calls go to a new one when an
 instance of it has started; until then they go where they went before.`,
-		Args: noArgs,
-		RunE: run(func(*cobra.Command, []string) error {
-			return usagef("which? write windlass rollout status, history or undo")
-		}),
+		Args: cobra.ArbitraryArgs,
+		RunE: chooseCommand("windlass rollout status, history or undo"),
 	}
 	cmd.AddCommand(r.statusCommand(), r.historyCommand(), r.undoCommand())
 	return cmd
