@@ -130,14 +130,16 @@ func flagError(err error) error {
 	name, value := "--"+invalid.GetFlag().Name, invalid.GetValue()
 	switch kind := invalid.GetFlag().Value.Type(); kind {
 	case "duration":
-		example := "30s"
-		if _, err := strconv.ParseFloat(value, 64); err == nil {
-			example = value + "s"
-		}
 		if d, err := time.ParseDuration(value); err == nil && d < 0 {
 			return usagef("%s %q is negative; it must be positive, for example %s", name, value, strings.TrimPrefix(value, "-"))
 		}
-		return usagef("%s %q is not a duration; write for example %s", name, value, example)
+		if _, err := strconv.ParseUint(value, 10, 64); err == nil {
+			return usagef("%s %q is not a duration; write for example %ss", name, value, value)
+		}
+		if _, whole := invalid.GetFlag().Value.(*durationFlag); whole {
+			return usagef("%s %w", name, errors.Unwrap(invalid))
+		}
+		return usagef("%s %q is not a duration; write for example 30s", name, value)
 	case "bool":
 		return usagef("%s=%s is neither true nor false; write one of the two, or %s alone for true", name, value, name)
 	case "int", "int32", "int64", "uint", "uint32", "uint64":
