@@ -39,6 +39,18 @@ func TestInitMakesFunctionsThatAreValid(t *testing.T) {
 	}
 }
 
+func TestInitQuotesNamesThatYAMLReadsAsSomethingElse(t *testing.T) {
+	for _, kind := range kinds {
+		for _, name := range []string{"2024", "on", "null", "1e3"} {
+			dir := filepath.Join(t.TempDir(), name)
+			quiet(t).run(t, "init", "--runtime", kind, dir).expect(t, exitOK, "out")
+			if manifests, err := readManifests([]string{dir}, nil); err != nil || manifests[0].function.Name != name {
+				t.Errorf("%s of %s: %+v, %v", name, kind, manifests, err)
+			}
+		}
+	}
+}
+
 func TestInitChangesNothingThatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "handler.py")
