@@ -322,6 +322,12 @@ func TestA20AnAnswerIsLaidOutForPeople(t *testing.T) {
 func TestA20CheckFindsTheGatewayOfThisMachine(t *testing.T) {
 	open(t).run(t, "check", "--timeout", "50ms").expect(t, exitPlatform, "err", "the gateway at "+localGateway+" does not answer")
 	quiet(t).run(t, "check").expect(t, exitUsage, "err", "--gateway or $WINDLASS_GATEWAY")
+	// It says nothing about a cluster, and another gateway nothing about this one.
+	open(t).run(t, "check", "--context", "c").expect(t, exitUsage, "err", "--gateway or $WINDLASS_GATEWAY")
+	th := open(t)
+	elsewhere := &clusterHarness{env: map[string]string{"WINDLASS_GATEWAY": "http://elsewhere.example"}}
+	elsewhere.run(t, "check", "--timeout", "50ms", "--data-dir", th.dir).expect(t, exitPlatform, "err", "the gateway at "+localGateway+" does not answer")
+	elsewhere.run(t, "check", "--data-dir", quiet(t).dir).expect(t, exitPlatform, "err", "no Windlass runs with the data folder", "start one with")
 }
 
 func TestA20WhatPeopleTypeIsSuggested(t *testing.T) {

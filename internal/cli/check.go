@@ -31,7 +31,8 @@ func (p *prober) checkCommand() *cobra.Command {
 		Use:   "check [--gateway URL] [--timeout TIME]",
 		Short: "Check that a gateway answers",
 		Long: `Check that a gateway answers, without calling a function. The gateway is
---gateway, $WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
+--gateway, $WINDLASS_GATEWAY, that of the settings, or that of the Windlass on this
+machine.`,
 		Example: `  windlass check --gateway http://127.0.0.1:8080`,
 		Args:    noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
@@ -40,20 +41,8 @@ func (p *prober) checkCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			var err error
-			if gateway == "" {
-				gateway, err = p.configuredGateway()
-			}
-			if gateway == "" && err == nil {
-				gateway, err = p.localGateway(ctx)
-			}
+			gateway, err := p.choose(ctx, gateway)
 			if err != nil {
-				return err
-			}
-			if gateway == "" {
-				return usagef("which gateway? name its URL with --gateway or $%s", gatewayVariable)
-			}
-			if err := checkGateway(gateway); err != nil {
 				return err
 			}
 			return p.check(ctx, strings.TrimRight(gateway, "/"))
@@ -62,6 +51,26 @@ func (p *prober) checkCommand() *cobra.Command {
 	cmd.Flags().StringVar(&gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
 	cmd.Flags().DurationVar(&timeout, "timeout", defaultCheckTimeout, "longest `time` to try")
 	return cmd
+}
+
+// choose is the gateway of the flag, of the environment, of the settings or of this machine.
+// --data-dir means this machine, and --context another one.
+func (p *prober) choose(ctx context.Context, gateway string) (_ string, err error) {
+	if gateway == "" && p.dataDir == "" {
+		gateway, err = p.configuredGateway()
+	}
+	if gateway == "" && err == nil && p.flags.context == "" && p.flags.kubeconfig == "" {
+		gateway, err = p.localGateway(ctx)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case gateway == "" && p.dataDir != "":
+		return "", fmt.Errorf("no Windlass runs with the data folder %s: start one with windlass up, or name a gateway with --gateway", p.dataDir)
+	case gateway == "":
+		return "", usagef("which gateway? name its URL with --gateway or $%s", gatewayVariable)
+	}
+	return gateway, checkGateway(gateway)
 }
 
 // check tries until the gateway answers or ctx ends.
