@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -99,9 +100,19 @@ func guardCommand() *cobra.Command {
 	}
 }
 
+// errUnchecked is an error, though who interrupts a demo that only shows something has just seen enough.
+var errUnchecked = errors.New("interrupted: nothing was checked")
+
 func runDemo(ctx context.Context, c cli.DemoConfig) error {
-	return demo.Run(ctx, demo.Config{
+	err := demo.Run(ctx, demo.Config{
 		TraceDir: c.TraceDir, Minutes: c.Minutes, Speed: c.Speed, Seed: c.Seed,
-		ExamplesDir: c.ExamplesDir, Check: c.Check, Out: c.Out, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ExamplesDir: c.ExamplesDir, Check: c.Check, AgentPath: c.AgentPath, Out: c.Out, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	})
+	switch {
+	case err == nil || ctx.Err() == nil:
+		return err
+	case c.Check:
+		return errUnchecked
+	}
+	return nil
 }

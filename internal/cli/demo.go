@@ -25,6 +25,8 @@ type DemoConfig struct {
 	// Check makes the demo fail if a call failed or was lost, or if too many calls
 	// were cold starts.
 	Check bool
+	// AgentPath is the absolute path of the agent's program, which exists.
+	AgentPath string
 	// Out receives the progress.
 	Out io.Writer
 }
@@ -44,6 +46,10 @@ durations of Table I of the SFS paper.`,
 				return err
 			}
 			if err := config.validate(); err != nil {
+				return err
+			}
+			var err error
+			if config.AgentPath, err = findAgent(""); err != nil {
 				return err
 			}
 			return r.interruptible(cmd.Context(), func(ctx context.Context) error { return r.programs.Demo(ctx, config) })

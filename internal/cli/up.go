@@ -277,11 +277,13 @@ func parseSize(size string) (int64, error) {
 
 // findAgent is the absolute path of the agent's program.
 func findAgent(flag string) (string, error) {
-	path := flag
+	path, otherwise := flag, "name it with --agent"
 	if path == "" {
+		// Not every command has the flag.
+		otherwise = "copy it there"
 		self, err := os.Executable()
 		if err != nil {
-			return "", inputError(fmt.Errorf("cannot tell where this program is: %w; name the agent's with --agent", err))
+			return "", inputError(fmt.Errorf("cannot tell where this program is, and so where the agent's: %w", err))
 		}
 		path = filepath.Join(filepath.Dir(self), "podagent")
 	}
@@ -292,7 +294,7 @@ func findAgent(flag string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", inputError(fmt.Errorf("the agent's program is not at %s; build it with make build, or name it with --agent", path))
+		return "", inputError(fmt.Errorf("the agent's program is not at %s; build it with make build, or %s", path, otherwise))
 	case err != nil:
 		return "", inputError(fmt.Errorf("cannot look at the agent's program: %w; name another with --agent", err))
 	case info.IsDir() || info.Mode()&0o111 == 0:

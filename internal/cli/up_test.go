@@ -168,9 +168,19 @@ func TestDemoHandsOverWhatItWasTold(t *testing.T) {
 	trace, examples := t.TempDir(), t.TempDir()
 	var got DemoConfig
 	demo := func(_ context.Context, config DemoConfig) error { got = config; return nil }
+	quiet(t).play(t, nil, Programs{Demo: demo}, "demo", "--examples", examples).expect(t, exitUsage, "err", "the agent's program is not at", "make build, or copy it there")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := filepath.Join(filepath.Dir(self), "podagent")
+	if err := os.WriteFile(agent, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(agent) })
 	quiet(t).play(t, nil, Programs{Demo: demo}, "demo", "--trace", trace, "--minutes", "5", "--speed", "2.5", "--seed", "7", "--examples", examples).
 		expect(t, exitOK, "out")
-	want := DemoConfig{TraceDir: trace, Minutes: 5, Speed: 2.5, Seed: 7, ExamplesDir: examples, Out: got.Out}
+	want := DemoConfig{TraceDir: trace, Minutes: 5, Speed: 2.5, Seed: 7, ExamplesDir: examples, AgentPath: agent, Out: got.Out}
 	if got != want || got.Out == nil {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
