@@ -6,10 +6,31 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/windlass-dev/windlass/internal/bench/workers"
 	"github.com/windlass-dev/windlass/internal/cli"
+	"github.com/windlass-dev/windlass/internal/cluster"
 )
+
+func TestNoFlagThatIsTrueOrFalseIsShownWithAValue(t *testing.T) {
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if name, _ := pflag.UnquoteUsage(flag); flag.Value.Type() == "bool" && name != "" {
+				t.Errorf("%s --%s is shown with the value %s", cmd.CommandPath(), flag.Name, name)
+			}
+		})
+		for _, below := range cmd.Commands() {
+			visit(below)
+		}
+	}
+	visit(cli.NewCommand(cli.Streams{}, cli.Programs{Roles: slices.Concat(cluster.Commands(), workers.Commands())}))
+}
 
 func TestADemoThatIsInterruptedFailsOnlyIfItChecks(t *testing.T) {
 	agent := filepath.Join(t.TempDir(), "podagent")

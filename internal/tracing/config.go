@@ -41,7 +41,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 
 // ClientFlags adds the flags of programs that clients call.
 func (c *Config) ClientFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&c.TrustClients, "tracing-trust-clients", c.TrustClients, "let the `traceparent` of clients decide which calls to record")
+	flags.BoolVar(&c.TrustClients, "tracing-trust-clients", c.TrustClients, "let the header traceparent of clients decide which calls to record")
 }
 
 // Validate returns an error that names the invalid settings.
