@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/localapi"
 )
 
 // rollouter shows how changes of functions come into use, and goes back.
@@ -300,8 +301,13 @@ func (r *rollouter) undo(ctx context.Context, t *target, fn *v1alpha1.Function, 
 	}
 	if _, kept := revision.Annotations[v1alpha1.AnnotationCodeStamp]; kept {
 		preview, err := t.Change(ctx, fn.Key(), again, true)
-		if err != nil || !revision.Is(preview.Function) {
+		switch {
+		case isReason(err, localapi.ReasonInvalid):
 			return errors.Join(filesChanged(r.shortName(fn.Key()), revision), err)
+		case err != nil:
+			return r.explainNotFound(ctx, t, fn.Key(), err)
+		case !revision.Is(preview.Function):
+			return filesChanged(r.shortName(fn.Key()), revision)
 		}
 	}
 	applied, err := t.Change(ctx, fn.Key(), again, false)

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -217,6 +218,23 @@ func TestARevisionWhoseFilesHaveChangedCannotComeBack(t *testing.T) {
 	p.deploy(t, "another")
 	p.sees(t, "f-00004", "")
 	p.run(t, "rollout", "undo", "f").expect(t, exitOK, "out", "function default/f is f-00003 again: server\n")
+}
+
+// stopped is a Windlass that has just stopped.
+type stopped struct{ editor }
+
+func (stopped) Change(context.Context, invocation.FunctionKey, func(*v1alpha1.Function) error, bool) (localapi.Applied, error) {
+	return localapi.Applied{}, errors.New("no answer")
+}
+
+func TestAnUndoThatGetsNoAnswerBlamesNoFiles(t *testing.T) {
+	revision := &v1alpha1.FunctionRevision{}
+	revision.Annotations = map[string]string{v1alpha1.AnnotationCodeStamp: "stamp"}
+	revision.Name = "f-00001"
+	r := &rollouter{newApp(Streams{}, Programs{}).finder}
+	if err := r.undo(t.Context(), &target{editor: stopped{}}, &v1alpha1.Function{}, revision); err == nil || err.Error() != "no answer" {
+		t.Errorf("it says %v", err)
+	}
 }
 
 func TestRolloutFollowsUntilTheEnd(t *testing.T) {
