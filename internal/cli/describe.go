@@ -68,9 +68,7 @@ func (d *describer) describeCommand() *cobra.Command {
 func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, load *decisionlog.Load, lastDecision string) {
 	// A cluster keeps what was written; people ask what counts.
 	fn = fn.DeepCopy()
-	if fn.Spec.Template.Protocol == "" && fn.Spec.Template.RuntimeRef.Name != "" {
-		fn.Spec.Template.Protocol = "that of the runtime"
-	}
+	fn.Spec.Template.Protocol = cmp.Or(protocolOf(&fn.Spec.Template), "that of the runtime")
 	v1alpha1.Default(fn)
 	d.table(w, summary(fn, d.now()))
 

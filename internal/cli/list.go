@@ -146,7 +146,7 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 			row = append(cells(fn.Namespace), row...)
 		}
 		if wide {
-			row = append(row, cells(string(fn.Spec.Template.Protocol), string(cmp.Or(fn.Spec.Template.Scheduling.Class, v1alpha1.ClassStandard)), programOf(&fn.Spec.Template))...)
+			row = append(row, cells(string(cmp.Or(protocolOf(&fn.Spec.Template), "-")), string(cmp.Or(fn.Spec.Template.Scheduling.Class, v1alpha1.ClassStandard)), programOf(&fn.Spec.Template))...)
 		}
 		rows = append(rows, row)
 	}
@@ -215,6 +215,15 @@ func age(since, now time.Time) string {
 		return "-"
 	}
 	return duration.HumanDuration(now.Sub(since))
+}
+
+// protocolOf is how a function is called, though a cluster keeps what was written, and nothing for the
+// default; empty if its runtime says.
+func protocolOf(t *v1alpha1.FunctionTemplate) v1alpha1.Protocol {
+	if t.Protocol == "" && t.RuntimeRef.Name == "" {
+		return v1alpha1.ProtocolHTTP
+	}
+	return t.Protocol
 }
 
 // programOf says in a few words what an instance runs.

@@ -119,6 +119,19 @@ func TestWhatIsShownLooksAsItShould(t *testing.T) {
 	th.run(t, "describe", "hello", "-o", "name").expect(t, exitOK, "out", "hello\n")
 }
 
+// Who takes columns apart counts them.
+func TestAWideListHasNoEmptyCell(t *testing.T) {
+	functions := make([]v1alpha1.Function, 2)
+	functions[0].Spec.Template.RuntimeRef.Name, functions[0].Spec.Template.Handler = "python3.13", "m.h"
+	functions[1].Spec.Template.Image = "example.com/x:1"
+	rows := listRows(functions, false, true, now)
+	for i, want := range []string{"PROTOCOL", "-", "HTTP"} {
+		if got := rows[i][7].text; got != want {
+			t.Errorf("row %d has the protocol %q, want %q", i, got, want)
+		}
+	}
+}
+
 func TestA3DescribeSaysHowAnInstanceFailedLast(t *testing.T) {
 	th := sampleFunctions(t)
 	hello, broken := invocation.FunctionKey{Namespace: "default", Name: "hello"}, invocation.FunctionKey{Namespace: "default", Name: "broken"}
