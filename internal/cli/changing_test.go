@@ -181,6 +181,14 @@ func TestValidateNeedsNoWindlass(t *testing.T) {
 	th.run(t, "validate", "-f", f, "--for", "cluster").expect(t, exitOK, "out", "valid")
 	th.run(t, "validate", "-f", f, "--for", "local").expect(t, exitFunction, "err", "spec.template.image", "needs a cluster")
 	th.run(t, "validate", "-f", dir).expect(t, exitFunction, "err", "g.yaml:4: function g: spec.template.concurrency")
+	th.run(t, "validate", "-f", f, "-f", "nope.yaml").expect(t, exitUsage, "err", "nope.yaml: there is no such file or folder")
+	th.run(t, "validate", "-f", t.TempDir()).expect(t, exitUsage, "err", "no Function is in this folder")
+	elsewhere := write(t, map[string]string{"f.yaml": strings.Replace(yamlOf("f", "template: {image: example.com/x:1}"), "{name: f}", "{name: f, namespace: other}", 1)})
+	th.run(t, "validate", "-n", "team", "-f", elsewhere).expect(t, exitUsage, "err", "function f is in the namespace other, but --namespace says team")
+	for _, flag := range []string{"--context=c", "--kubeconfig=k", "--data-dir=d"} {
+		name, _, _ := strings.Cut(flag, "=")
+		th.run(t, "validate", "-f", f, flag).expect(t, exitUsage, "err", name+` has no effect with "validate", which asks no Windlass; remove it`)
+	}
 }
 
 func TestScaleAndSetEnvChangeNothingElse(t *testing.T) {

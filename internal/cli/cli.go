@@ -152,7 +152,7 @@ func (a *app) verbs() []*cobra.Command {
 	return []*cobra.Command{
 		deploys.deployCommand(),
 		deploys.diffCommand(),
-		validateCommand(a.Streams),
+		(&validator{a.finder}).validateCommand(),
 		changes.scaleCommand(),
 		changes.setCommand(),
 		changes.editCommand(),

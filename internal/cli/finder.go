@@ -182,11 +182,23 @@ const noneHere = "no Windlass runs on this machine either: start one with windla
 
 // localOnly refuses flags of a cluster for verbs that run on this machine.
 func (f *finder) localOnly(verb string) error {
-	for _, flag := range []struct{ name, value string }{
-		{"context", f.flags.context}, {"kubeconfig", f.flags.kubeconfig}, {"namespace", f.namespace},
-	} {
+	return refuseFlags(fmt.Sprintf("%q, which runs on this machine", verb),
+		givenFlag{"context", f.flags.context}, givenFlag{"kubeconfig", f.flags.kubeconfig}, givenFlag{"namespace", f.namespace})
+}
+
+// offline refuses flags that say which Windlass, for verbs that ask none.
+func (f *finder) offline(verb string) error {
+	return refuseFlags(fmt.Sprintf("%q, which asks no Windlass", verb),
+		givenFlag{"context", f.flags.context}, givenFlag{"kubeconfig", f.flags.kubeconfig}, givenFlag{"data-dir", f.dataDir})
+}
+
+// givenFlag is a flag and its value, which is empty if it was not given.
+type givenFlag struct{ name, value string }
+
+func refuseFlags(with string, flags ...givenFlag) error {
+	for _, flag := range flags {
 		if flag.value != "" {
-			return usagef("--%s has no effect with %q, which runs on this machine; remove it", flag.name, verb)
+			return usagef("--%s has no effect with %s; remove it", flag.name, with)
 		}
 	}
 	return nil

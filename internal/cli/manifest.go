@@ -33,6 +33,16 @@ func (m manifest) fieldPath(path string) string {
 
 var manifestExtensions = []string{".yaml", ".yml", ".json"}
 
+// unreadableError says that there is no manifest to judge.
+type unreadableError struct{ err error }
+
+func (e *unreadableError) Error() string { return e.err.Error() }
+func (e *unreadableError) Unwrap() error { return e.err }
+
+func unreadablef(format string, args ...any) error {
+	return &unreadableError{fmt.Errorf(format, args...)}
+}
+
 // readManifests reads the Functions of files and folders, "-" being stdin. It
 // reads all before it fails, so that its error is complete. What it returns has the
 // shape of Functions, may not be valid, and is not defaulted.
@@ -56,16 +66,16 @@ func readPath(path string, stdin io.Reader) ([]manifest, error) {
 	if path == "-" {
 		data, err := io.ReadAll(stdin)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the standard input: %w", err)
+			return nil, unreadablef("cannot read the standard input: %w", err)
 		}
 		return decode(v1alpha1.DecodeLocated, data, "standard input", ".")
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: there is no such file or folder; check the path, which starts at the current folder", path)
+		return nil, unreadablef("%s: there is no such file or folder; check the path, which starts at the current folder", path)
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+		return nil, unreadablef("cannot read %s: %w; see to its rights", path, err)
 	case info.IsDir():
 		return readFolder(path)
 	}
@@ -78,7 +88,7 @@ type decoder func(data []byte, source string) ([]v1alpha1.Located, error)
 func readFile(read decoder, path string) ([]manifest, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+		return nil, unreadablef("cannot read %s: %w; see to its rights", path, err)
 	}
 	return decode(read, data, path, filepath.Dir(path))
 }
@@ -90,7 +100,7 @@ func readFolder(root string) ([]manifest, error) {
 	visit := func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			// A root that has just gone has no entry.
-			errs = append(errs, fmt.Errorf("cannot read %s: %w; see to its rights", path, err))
+			errs = append(errs, unreadablef("cannot read %s: %w; see to its rights", path, err))
 			return nil
 		}
 		name := entry.Name()
@@ -115,7 +125,7 @@ func readFolder(root string) ([]manifest, error) {
 		errs = append(errs, err)
 	}
 	if len(manifests)+len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("%s: no Function is in this folder; a manifest is a .yaml, .yml or .json file with apiVersion: %s and kind: %s",
+		errs = append(errs, unreadablef("%s: no Function is in this folder; a manifest is a .yaml, .yml or .json file with apiVersion: %s and kind: %s",
 			root, v1alpha1.APIVersion, v1alpha1.KindFunction))
 	}
 	return manifests, errors.Join(errs...)
