@@ -294,6 +294,11 @@ func TestEdit(t *testing.T) {
 	th.run(t, "edit", "f").expect(t, exitUsage, "err", "errors are not corrected; the text is in")
 	th.editor = editorThat(t, `sed -i 's/name: f/name: g/' "$1"`)
 	th.run(t, "edit", "f").expect(t, exitUsage, "err", "errors are not corrected")
+	// vim's :!make is stopped so.
+	th.editor = editorThat(t, `kill -INT $PPID; kill -QUIT $PPID; sleep 0.1; sed -i 's/concurrency: 5/concurrency: 6/' "$1"`)
+	th.run(t, "edit", "f").expect(t, exitOK, "out", "  ~ template.concurrency 5 -> 6\n")
+	th.editor = editorThat(t, `sed -i 's/concurrency: 6/concurrency: 5/' "$1"`)
+	th.run(t, "edit", "f").expect(t, exitOK, "out", "  ~ template.concurrency 6 -> 5\n")
 	th.editor = editorThat(t, "exit 1")
 	th.run(t, "edit", "f").expect(t, exitUsage, "err", "failed", "$EDITOR")
 	if fn := th.get(t, "f"); fn.Spec.Template.Concurrency != 5 {

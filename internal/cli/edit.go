@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,6 +98,11 @@ func (m *modifier) openEditor(ctx context.Context, path string, text []byte) ([]
 	}
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], path)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = m.In, m.Out, m.Err
+	// Ctrl-C on this terminal is for the editor, or a command that it runs. Signals that are ignored, the
+	// editor would inherit; those that are caught, not.
+	forEditor := make(chan os.Signal, 1)
+	signal.Notify(forEditor, os.Interrupt, syscall.SIGQUIT)
+	defer signal.Stop(forEditor)
 	if err := cmd.Run(); err != nil {
 		return nil, inputError(fmt.Errorf("the editor %s failed: %w; nothing was changed. Name another with $EDITOR", words[0], err))
 	}
