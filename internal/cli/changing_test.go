@@ -299,8 +299,14 @@ func TestEdit(t *testing.T) {
 	th.run(t, "edit", "f").expect(t, exitOK, "out", "  ~ template.concurrency 5 -> 6\n")
 	th.editor = editorThat(t, `sed -i 's/concurrency: 6/concurrency: 5/' "$1"`)
 	th.run(t, "edit", "f").expect(t, exitOK, "out", "  ~ template.concurrency 6 -> 5\n")
+	before, _ := filepath.Glob(filepath.Join(os.TempDir(), "windlass-*"))
 	th.editor = editorThat(t, "exit 1")
 	th.run(t, "edit", "f").expect(t, exitUsage, "err", "failed", "$EDITOR")
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "windlass-*")); len(left) != len(before) {
+		t.Errorf("an editor that fails at once leaves %v", left)
+	}
+	th.editor = editorThat(t, `if grep -q ERROR "$1"; then exit 1; fi; sed -i 's/concurrency: 5/concurrency: -5/' "$1"`)
+	th.run(t, "edit", "f").expect(t, exitUsage, "err", "failed", "your text is in "+filepath.Join(os.TempDir(), "windlass-f-"))
 	if fn := th.get(t, "f"); fn.Spec.Template.Concurrency != 5 {
 		t.Errorf("concurrency %d", fn.Spec.Template.Concurrency)
 	}

@@ -67,7 +67,7 @@ func (m *modifier) edit(ctx context.Context, t *target, key invocation.FunctionK
 		saved, err := m.openEditor(ctx, path, shown)
 		switch {
 		case err != nil:
-			return err
+			return keepEdited(path, text, err)
 		case bytes.Equal(saved, shown) && bytes.Equal(shown, text):
 			fmt.Fprintf(m.Out, "function %s is as it was\n", key)
 			return os.Remove(path)
@@ -80,10 +80,18 @@ func (m *modifier) edit(ctx context.Context, t *target, key invocation.FunctionK
 		}
 		var known *exitError
 		if !errors.As(classify(err), &known) || known.code != exitUsage {
-			return fmt.Errorf("%w\nyour text is in %s", err, path)
+			return keepEdited(path, text, err)
 		}
 		shown = withErrors(saved, err)
 	}
+}
+
+// keepEdited adds to an error where the text is that was edited. A file without any edits is removed.
+func keepEdited(path string, read []byte, err error) error {
+	if left, readErr := os.ReadFile(path); readErr == nil && bytes.Equal(left, read) {
+		return errors.Join(err, os.Remove(path))
+	}
+	return fmt.Errorf("%w\nyour text is in %s", err, path)
 }
 
 // openEditor opens the user's editor on a text and returns what was saved.
