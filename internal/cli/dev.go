@@ -124,10 +124,7 @@ func (d *developer) devWith(ctx context.Context, t *target, files []string) erro
 	if err != nil {
 		return err
 	}
-	if err := d.enforceNamespace(manifests); err != nil {
-		return err
-	}
-	if err := d.deploy(ctx, t, manifests, deployFlags{}); err != nil {
+	if err := d.deployManifests(ctx, t, manifests); err != nil {
 		return err
 	}
 	follow := &follower{developer: d, t: t, followed: make(map[string]bool)}
@@ -135,6 +132,17 @@ func (d *developer) devWith(ctx context.Context, t *target, files []string) erro
 	follow.all(ctx, manifests)
 	d.deployOnChange(ctx, watch, t, files, func(manifests []manifest) { follow.all(ctx, manifests) })
 	return nil
+}
+
+// deployManifests deploys what deploy -f would, and refuses what that refuses.
+func (d *developer) deployManifests(ctx context.Context, t *target, manifests []manifest) error {
+	if err := d.enforceNamespace(manifests); err != nil {
+		return err
+	}
+	if err := checkFor(t, manifests, true); err != nil {
+		return err
+	}
+	return d.deploy(ctx, t, manifests, deployFlags{})
 }
 
 // follower prints the logs of functions of another Windlass.
@@ -191,10 +199,7 @@ func (d *developer) deployOnChange(ctx context.Context, watch *fileWatch, t *tar
 			return
 		}
 		if err == nil {
-			err = d.enforceNamespace(manifests)
-		}
-		if err == nil {
-			err = d.deploy(ctx, t, manifests, deployFlags{})
+			err = d.deployManifests(ctx, t, manifests)
 		}
 		if err == nil {
 			own.deployed(d.now())

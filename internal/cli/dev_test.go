@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 
@@ -291,6 +292,20 @@ type writerFunc func(text string)
 func (f writerFunc) Write(p []byte) (int, error) {
 	f(string(p))
 	return len(p), nil
+}
+
+// The last one would win, and each change deploy both.
+func TestDevRefusesAFunctionThatIsInTwoFiles(t *testing.T) {
+	dir := write(t, map[string]string{"a.yaml": yamlOf("f", "template: {command: [x]}"), "b.yaml": yamlOf("f", "template: {command: [z]}")})
+	th := open(t)
+	th.onApply = func() { t.Error("one of them is deployed") }
+	a := newApp(Streams{Out: io.Discard, Err: io.Discard}, Programs{})
+	d := &developer{deployer{reporter{a.finder}}, nil}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := d.devWith(ctx, localTarget(th.dir), []string{dir}); err == nil || !strings.Contains(err.Error(), "function default/f is in "+filepath.Join(dir, "a.yaml")) {
+		t.Errorf("it says %v", err)
+	}
 }
 
 // A log ends when Windlass stops or the function is deleted, and dev goes on.
