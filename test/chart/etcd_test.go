@@ -72,6 +72,44 @@ func TestEtcdStarts(t *testing.T) {
 	}
 }
 
+// TestEtcdTakesANewCA follows the chart's README: all members begin with the new CA at once. One that does so alone is never
+// ready, so a StatefulSet that replaces one after the other would stop at the first.
+func TestEtcdTakesANewCA(t *testing.T) {
+	program := binary(t, "etcd")
+	if out, err := exec.Command("unshare", "--mount", "--map-root-user", "true").CombinedOutput(); err != nil {
+		t.Skipf("unshare makes no mount namespace here, so members cannot have names: %v %s", err, out)
+	}
+	const members = 3
+	// The log level is only there for other keys: those of the same arguments are made once.
+	before, after := render(t, "--set", "log.level=info"), render(t, "--set", "log.level=warn")
+	dir, ended := t.TempDir(), make(chan error, 3*members)
+	hosts, certificates := writeHosts(t, dir, members), writeCertificates(t, dir, before)
+	stop := make([]func(), members)
+	begin := func(i int) { stop[i] = startMember(t, dir, hosts, certificates, program, before, i, ended) }
+	ready := func(i int) bool { return probe(t, "http://"+memberAddress(i)+":2381/readyz") }
+	allReady := func(context.Context) (bool, error) { return ready(0) && ready(1) && ready(2), nil }
+	for i := range members {
+		begin(i)
+	}
+	eventually(t, "all members are ready", allReady)
+
+	writeCertificates(t, dir, after)
+	stop[2]()
+	begin(2)
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(100 * time.Millisecond) {
+		if ready(2) { // a member without a leader takes some seconds to say so
+			t.Fatal("a member with a new CA joins those with the old one: README.md may restart them one after the other")
+		}
+	}
+	for i := range members {
+		stop[i]()
+	}
+	for i := range members {
+		begin(i)
+	}
+	eventually(t, "all members are ready with the new CA", allReady)
+}
+
 // memberAddress differs from those of other processes: Linux has no more than 2^22 at a time.
 func memberAddress(i int) string {
 	n := os.Getpid()<<2 + i
@@ -107,7 +145,7 @@ func writeCertificates(t *testing.T, dir string, objects []unstructured.Unstruct
 
 // startMember runs a member as its container would be run, but for the folders
 // and the addresses to listen on. It says so to ended if the member ends.
-func startMember(t *testing.T, dir, hosts, certificates, program string, objects []unstructured.Unstructured, i int, ended chan<- error) {
+func startMember(t *testing.T, dir, hosts, certificates, program string, objects []unstructured.Unstructured, i int, ended chan<- error) (stop func()) {
 	t.Helper()
 	pod := as[appsv1.StatefulSet](t, find(t, objects, "StatefulSet", "windlass-etcd")).Spec.Template
 	here := strings.NewReplacer(
@@ -131,13 +169,17 @@ func startMember(t *testing.T, dir, hosts, certificates, program string, objects
 		defer close(waited)
 		ended <- fmt.Errorf("member %d has ended: %v", i, cmd.Wait())
 	}()
-	t.Cleanup(func() {
+	stop = func() {
 		cmd.Process.Kill()
 		<-waited
+	}
+	t.Cleanup(func() {
+		stop()
 		if t.Failed() {
 			t.Logf("the log of member %d:\n%s", i, log)
 		}
 	})
+	return stop
 }
 
 // clientOf is a client with the certificate of a component, for which the name
