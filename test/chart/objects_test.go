@@ -132,6 +132,15 @@ func hasPort(pod corev1.PodTemplateSpec, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == name })
 }
 
+// An autoscaler may have made many of the one gateway, and a drain of some nodes would evict all of theirs at once.
+func TestGatewaysThatScaleFromOneHaveADisruptionBudget(t *testing.T) {
+	budget := as[policyv1.PodDisruptionBudget](t, find(t, render(t, "--set", "gateway.autoscaling.enabled=true,gateway.autoscaling.minReplicas=1"),
+		"PodDisruptionBudget", release+"-gateway"))
+	if got := budget.Spec.MaxUnavailable.IntValue(); got != 1 {
+		t.Errorf("%d gateways may be down at a time", got)
+	}
+}
+
 func TestOneReplicaHasNoDisruptionBudget(t *testing.T) {
 	budgets := func(args ...string) (names []string) {
 		for _, object := range render(t, args...) {

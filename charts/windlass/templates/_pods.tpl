@@ -261,7 +261,7 @@ readinessProbe:
 {{- end }}
 {{- end }}
 
-{{/* A component's PodDisruptionBudget. Takes (list $ component fewest), fewest being the least number of replicas. */}}
+{{/* A component's PodDisruptionBudget. Takes (list $ component most), most being the largest number of replicas. */}}
 {{- define "windlass.pdb" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
