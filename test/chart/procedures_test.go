@@ -30,6 +30,15 @@ func TestUninstallNamesTheKeysThatStay(t *testing.T) {
 	}
 }
 
+// All instances are cut off by such a change.
+func TestTheDomainOfCertificatesSaysWhatItsChangeCosts(t *testing.T) {
+	_, description, _ := strings.Cut(page(t, filepath.Join(chartDir, "README.md")), "\n| `tls.domain` |")
+	description, _, _ = strings.Cut(description, "\n")
+	if !strings.Contains(description, "replacing the CA") {
+		t.Errorf("tls.domain is only said to be %s", description)
+	}
+}
+
 // page is the text of a page of the documentation.
 func page(t *testing.T, path string) string {
 	t.Helper()
