@@ -34,7 +34,14 @@ func componentScenarios() []scenario {
 		{alert: "WindlassCertificateExpiry", cause: certificatesEnd},
 		{alert: "WindlassClusterUnavailable", function: "unreplaced", cause: withoutAPI},
 		{alert: "WindlassNodeAgentFailOpen", cause: nodeAgentStutters},
+		{alert: "WindlassAbsent", cause: controllerIsGone, says: "controller"},
 	}
+}
+
+// controllerIsGone kills the only controller.
+func controllerIsGone(ctx context.Context, w *harness, _ string) (undo func() error, err error) {
+	w.Controller.Kill()
+	return func() error { return w.Controller.Revive(ctx) }, nil
 }
 
 // certificatesEnd gives gateways a certificate that nobody has renewed in time.
