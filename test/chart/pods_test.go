@@ -220,3 +220,16 @@ func TestMembersOfEtcdSpread(t *testing.T) {
 		}
 	})
 }
+
+// Instances fill the nodes, and their pods do not wait for the kube-scheduler, so others of their priority never get room.
+func TestInProductionWindlassItselfComesBeforeItsInstances(t *testing.T) {
+	for _, object := range render(t, append(scenarios["ha"], "--set", "nodeAgent.enabled=true")...) {
+		if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, object.GetKind()) {
+			continue
+		}
+		class, _, err := unstructured.NestedString(object.Object, "spec", "template", "spec", "priorityClassName")
+		if err != nil || !strings.HasPrefix(class, "system-") {
+			t.Errorf("%s has the PriorityClass %q, %v", title(object), class, err)
+		}
+	}
+}
