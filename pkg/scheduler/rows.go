@@ -74,7 +74,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 	by(decisionsDecl.Declaration, func(r *row) reasons { return r.decisions }),
 	by(failedDecl.Declaration, func(r *row) reasons { return r.failures }),
 	{Declaration: lostDecl.Declaration, Of: (*row).lost},
-	by(refusedDecl.Declaration, func(r *row) reasons { return r.refusals }),
+	by(refusedDecl.Declaration, (*row).refused),
 	{Declaration: phaseSecondsDecl.Declaration, Of: (*row).phaseSeconds},
 
 	one(agentCallsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.calls) }),
@@ -135,6 +135,16 @@ func (r *row) lost(tell exposition.Tell) {
 	for _, c := range r.losses {
 		tell(r.sample(c.why, float64(c.n)))
 	}
+}
+
+// refused are the counters of refused calls. Those that alerts read are there before the first refusal: a scheduler can
+// refuse a whole queue at once.
+func (r *row) refused() reasons {
+	if called(r) {
+		r.refusals.add(string(invocation.RefusedCannotStart), 0)
+		r.refusals.add(string(invocation.RefusedNoCapacity), 0)
+	}
+	return r.refusals
 }
 
 // counterSeries are the counters of events.

@@ -70,6 +70,8 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		specs = append(specs, w.started(fn, 1)...)
 		want["queue_length{f,ns}"], want["queue_oldest_wait_seconds{f,ns}"] = 3, 0.1
 		want["queue_newest_first{f,ns}"] = 0
+		// What alerts read of refusals is there before the first one.
+		want["invocations_refused_total{f,ns,CannotStart}"], want["invocations_refused_total{f,ns,NoCapacity}"] = 0, 0
 		want["instances{f,ns,creating}"], want["instances_launched_total{f,ns}"] = 2, 2
 		want["decisions_total{f,ns,FirstInstance}"], want["decisions_total{f,ns,AtMax}"] = 1, 1
 		want["desired_instances{f,ns}"] = 2
