@@ -81,6 +81,8 @@ func controllerManagerArguments(l layout) []string {
 		// A dead node is seen within 14 s, instead of 50.
 		"--node-monitor-period=2s",
 		"--node-monitor-grace-period=12s",
+		// An autoscaler looks this often, instead of every 15 s.
+		"--horizontal-pod-autoscaler-sync-period=2s",
 		"--kube-api-qps=100", "--kube-api-burst=200",
 		"--profiling=false",
 	}
