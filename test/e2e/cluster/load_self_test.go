@@ -63,6 +63,35 @@ func TestTrafficTellsFailuresApart(t *testing.T) {
 	}
 }
 
+func TestTrafficThatEndsBeginsNoLongCalls(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	traffic := startTraffic(t.Context(), mostCalls,
+		stream{name: "short", method: "GET", url: server.URL, clients: 1}, stream{name: "long", method: "GET", url: server.URL, clients: 1, takes: longCall})
+	answered := func(name string) (n int) {
+		for _, c := range traffic.since(traffic.began).calls {
+			if c.stream == name {
+				n++
+			}
+		}
+		return n
+	}
+	reaches := func(name string, n int) {
+		for answered(name) < n {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	reaches("long", 2)
+	traffic.ending.Store(true)
+	long, short := answered("long"), answered("short")
+	reaches("short", short+100)
+	traffic.stop()
+	// One may have begun before.
+	if more := answered("long") - long; more > 1 {
+		t.Errorf("%d long calls began when the traffic was to end", more)
+	}
+}
+
 func TestTrafficNamesEachCallDifferently(t *testing.T) {
 	recorded, err := openRunLog()
 	if err != nil {

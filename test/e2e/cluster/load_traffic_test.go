@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
@@ -35,6 +36,9 @@ type traffic struct {
 	*loadgen.Load[tripped]
 	began   time.Time
 	clients []streamClient
+	// ending lets a client of long calls rest after its next answer, since stop would wait
+	// for a whole further call.
+	ending atomic.Bool
 }
 
 // streamClient is one client of a stream, with connections of its own.
@@ -69,6 +73,13 @@ const callLimit = 40 * time.Second
 // restAfterFailure is how long a client rests at least after a call that failed.
 const restAfterFailure = 50 * time.Millisecond
 
+const (
+	// longCall is what a call takes at least that is not begun when traffic is to end.
+	longCall = time.Second
+	// untilStop is longer than any traffic.
+	untilStop = time.Hour
+)
+
 // startTraffic makes calls until stop is called or there were most of them. The first
 // call of each client is its own: others that are quicker do not take it.
 func startTraffic(ctx context.Context, most int, streams ...stream) *traffic {
@@ -93,8 +104,11 @@ func startTraffic(ctx context.Context, most int, streams ...stream) *traffic {
 		},
 		Rest: func(c tripped) time.Duration {
 			pause := c.usual - c.takes
-			if c.kind != "" {
-				pause = max(pause, restAfterFailure)
+			switch {
+			case c.kind != "":
+				return max(pause, restAfterFailure)
+			case c.takes >= longCall && t.ending.Load():
+				return untilStop
 			}
 			return pause
 		},

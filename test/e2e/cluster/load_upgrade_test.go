@@ -39,7 +39,6 @@ var _ = Describe("An upgrade", Serial, func() {
 			Expect(programs(ctx)[name]).To(Equal(reference("windlass", next)))
 		}
 		Expect(programs(ctx)["etcd"]).To(Equal(started["etcd"]))
-		c.flows(t)
 		r := c.report("helm upgrade in "+took.Round(time.Second).String(), t)
 		Expect(r.failed()).To(BeEmpty(), r.String())
 
@@ -61,7 +60,6 @@ var _ = Describe("An upgrade", Serial, func() {
 		_, err = helm(ctx, "rollback", "windlass", "--namespace", releaseNamespace, "--wait", "--timeout", "3m")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(programs(ctx)).To(Equal(started))
-		c.flows(t)
 		r = c.report("helm rollback", t)
 		Expect(r.failed()).To(BeEmpty(), r.String())
 		Expect(namesOf(append(c.living("http"), c.living("event")...))).To(ContainElements(namesOf(before)))
