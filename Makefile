@@ -125,9 +125,9 @@ test-release: ## Run the tests of what makes images and releases, which have mod
 # First the test of the cluster itself, which takes half a minute. In CI a spec that fails is tried once more, and the
 # summary says so.
 .PHONY: e2e
-e2e: ## Run the suite on a real cluster: one of its own (as root), which is tested too, or KUBECONFIG's
+e2e: ## Run the suite on a real cluster: one of its own (as root), which is tested too, or KUBECONFIG's (QUICK=)
 	[ -n "$${KUBECONFIG:-}" ] || { test/cluster/binaries.sh && go test -tags e2e -timeout 10m -v -count=1 ./test/cluster; }
-	go test -tags e2e -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
+	WINDLASS_E2E_QUICK='$(QUICK)' go test -tags e2e -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
 # The first seed and how many; a violation says how to replay it.
 SEED ?= 1
@@ -433,7 +433,7 @@ release: ## Make the files of a release in bin/release, without a network (VERSI
 	@[ '$(origin VERSION)' != file ] || { echo 'VERSION is missing: "make release VERSION=v0.1.0"' >&2; exit 1; }
 	cd hack/release && go run . -version '$(VERSION)' -out ../../bin/release/'$(VERSION)' $(if $(KEY),-key '$(abspath $(KEY))') $(if $(REGISTRY),-registry '$(REGISTRY)')
 
-# Only archives and images for this machine, and Go's cache as it is.
+# Only archives and images for this machine, and Go's cache as it is. In make e2e, fewer repetitions.
 QUICK ?=
 
 .PHONY: release-check

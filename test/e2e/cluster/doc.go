@@ -22,6 +22,8 @@
 //   - WINDLASS_E2E_INSTALLED=1: use the kept cluster and its release as they are,
 //     to try specs again at once.
 //   - WINDLASS_E2E_EDITS: how often code is edited under load, 15 times by default.
+//   - WINDLASS_E2E_QUICK=1: repeat less often what is repeated to see what is rare,
+//     or for its figures.
 //   - WINDLASS_E2E_DUMP: a folder for what is known of a failure: objects, events
 //     and logs. By default one is made below the folder for temporary files.
 package cluster

@@ -24,7 +24,7 @@ func edits() int {
 	GinkgoHelper()
 	text := os.Getenv("WINDLASS_E2E_EDITS")
 	if text == "" {
-		return 15
+		return repeats(15, 8)
 	}
 	n, err := strconv.Atoi(text)
 	Expect(err).NotTo(HaveOccurred(), "WINDLASS_E2E_EDITS is a number, such as 50")

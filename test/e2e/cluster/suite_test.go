@@ -22,6 +22,15 @@ const (
 	later = "100s"
 )
 
+// repeats is how often a spec repeats what shows the rare, or a figure, and how often where
+// time is limited.
+func repeats(usual, quick int) int {
+	if os.Getenv("WINDLASS_E2E_QUICK") != "" {
+		return quick
+	}
+	return usual
+}
+
 // installation is what all specs share, also those of other processes.
 type installation struct {
 	// Kubeconfig is the path of an administrator's kubeconfig.

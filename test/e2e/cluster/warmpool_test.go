@@ -145,7 +145,7 @@ var _ = Describe("A warm pool", func() {
 		median := make(map[string]time.Duration)
 		for what, runtime := range runtimes {
 			var took []time.Duration
-			for i := range 9 {
+			for i := range repeats(9, 3) {
 				name := fmt.Sprintf("f%d-%s", i, strings.Fields(what)[0])
 				t.deploy(unproven(handler(name, runtime, v1alpha1.Code{Inline: python})))
 				if what == "spare instances" {
