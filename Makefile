@@ -333,8 +333,7 @@ verify-modules: ## Check that go.mod and go.sum are tidy
 
 .PHONY: verify-chart
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
-	go test -tags apiserver -count=1 ./test/chart
-	test/chart/conform.sh
+	go test -tags apiserver,conform -count=1 -timeout 30m ./test/chart
 
 .PHONY: verify-rules
 verify-rules: ## Check the recording rules and alerts with promtool

@@ -1,5 +1,8 @@
 //go:build conform
 
+// It downloads kubeconform and, for each release, some 20 MB; all of it stays in
+// the caches of the user.
+
 package chart
 
 import (
@@ -23,6 +26,7 @@ func TestConform(t *testing.T) {
 	validator := installKubeconform(t)
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			version := strings.TrimPrefix(release, "v")
 			validate := func(manifests string) (string, error) {
 				cmd := exec.Command(validator, "-strict", "-summary", "-kubernetes-version", version, "-skip", notOfKubernetes,

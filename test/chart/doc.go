@@ -4,6 +4,7 @@
 // accounts that it makes may do.
 //
 // The tests need helm, Kubernetes and etcd, so they have the build tag apiserver;
-// make verify-chart builds the programs and runs them. conform.sh, which downloads a
-// lot, validates what is rendered against several releases of Kubernetes.
+// make verify-chart builds the programs and runs them. TestConform, which downloads a
+// lot and has the tag conform besides, validates what is rendered against the API of
+// several releases of Kubernetes.
 package chart

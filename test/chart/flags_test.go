@@ -128,9 +128,11 @@ func TestArgumentsFollowValues(t *testing.T) {
 		"an etcd without TLS": {"etcd.enabled=false,etcd.endpoints={http://etcd:2379}", "gateway", map[string]string{
 			"etcd-endpoints": "http://etcd:2379", "etcd-tls-dir": ""}},
 	} {
+		of := command(t, test.component) // which one test at a time may look for
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			pod, _ := podOf(t, find(t, render(t, "--set", test.values), "Deployment", "windlass-"+test.component))
-			got, of := arguments(t, pod.Spec.Containers[0]), command(t, test.component)
+			got := arguments(t, pod.Spec.Containers[0])
 			for name, want := range test.want {
 				if of.Flag(name) == nil {
 					t.Errorf("windlass %s has no flag --%s, so it is never given", test.component, name)

@@ -84,8 +84,8 @@ func template(t *testing.T, args ...string) string {
 	if err != nil {
 		t.Fatalf("helm template %s: %v\n%s", strings.Join(args, " "), err, stderr)
 	}
-	rendered.Store(strings.Join(args, " "), text)
-	return text
+	first, _ := rendered.LoadOrStore(strings.Join(args, " "), text)
+	return first.(string)
 }
 
 // templateArgs are those of helm template. A helm that was built by hand takes

@@ -93,6 +93,7 @@ func TestEveryValueOfNodeAgentsReachesTheirDaemonSet(t *testing.T) {
 			continue // without it there is no DaemonSet
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			value, ok := ofNodes[name]
 			if !ok {
 				t.Fatalf("nothing says what nodeAgent.%s does to the DaemonSet: add it to ofNodes", name)

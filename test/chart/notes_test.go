@@ -63,6 +63,7 @@ func TestNotesFollowValues(t *testing.T) {
 			[]string{"WARNING: etcd.persistence.enabled is false"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text := notes(t, test.args...)
 			for _, want := range test.want {
 				if !strings.Contains(text, want) {

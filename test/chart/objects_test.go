@@ -32,6 +32,7 @@ var foreign = []string{"apiextensions.k8s.io", "cert-manager.io", "gateway.netwo
 func TestLint(t *testing.T) {
 	for name, args := range scenarios {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			all := append([]string{"lint", "--strict", chartDir, "--kube-version", "1.34.0"}, args...)
 			if out, _, err := run(t, binary(t, "helm"), all...); err != nil {
 				t.Error(out)
@@ -230,6 +231,7 @@ func TestA19SingleRuntimesAreChanged(t *testing.T) {
 			"ruby": {Image: "mine:v9", Protocol: v1alpha1.ProtocolHTTP, FileExtension: "rb", Command: []string{"/bin/ruby", "main.rb"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if diff := cmp.Diff(test.want, specs(t, render(t, "--set", test.values))); diff != "" {
 				t.Errorf("the ClusterRuntimes (-want +got):\n%s", diff)
 			}

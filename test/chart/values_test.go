@@ -104,6 +104,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"functions.allowed.tolerations=false,admissionPolicy.enabled=false":                     "functions.allowed has no effect without admission policies: set admissionPolicy.enabled=true",
 	} {
 		t.Run(values, func(t *testing.T) {
+			t.Parallel()
 			_, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, []string{"--set", values})...)
 			if err == nil {
 				t.Fatal("these values are accepted")
