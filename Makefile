@@ -79,8 +79,12 @@ gotest = $(if $(RACE),,echo 'The race detector is left out.' &&) $(if $(CI), \
   $(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages '$(2)' -- $(RACE) -vet=off -shuffle=on -timeout 20m $(1), \
   go test -json $(RACE) -shuffle=on -timeout 20m $(1) $(2) | go run ./internal/testreport)
 
-# $(call tagged,TAG) are the packages with tests that need more than Go.
-tagged = $(shell grep -rl --include='*_test.go' '^//go:build $(1)$$' cmd internal pkg test | sed 's,^,./,; s,/[^/]*$$,,' | sort -u)
+# $(call tagged,TAG) are the packages with tests that need more than Go, those of test first, which take longest.
+# $(call only,TAG) picks these tests, since make test runs the others; among the specs of TestE2E a label does. It is the
+# last flag: gotestsum takes -run out of its list of flags to repeat a test.
+with = grep -rl --include='*_test.go' '^//go:build $(1)$$' cmd internal pkg test
+tagged = $(shell $(with) | sed 's,^,./,; s,/[^/]*$$,,' | sort -ru)
+only = -run "^(TestE2E|$$($(with) | xargs grep -hoE '^func (Test|Fuzz|Example)\w*' | cut -d ' ' -f 2 | paste -sd '|'))$$"
 
 # Packages in which nothing runs beside anything else, which internal/archtest checks for the cores of pkg: the race
 # detector finds nothing there, and takes five times as long.
@@ -104,11 +108,11 @@ test-single: $(if $(CI),tools)
 # make verify-chart runs those of the chart.
 .PHONY: test-apiserver
 test-apiserver: cluster-binaries $(if $(CI),tools) ## Run the tests that need an API server
-	$(call gotest,-tags apiserver,$(filter-out ./test/chart,$(call tagged,apiserver)))
+	$(call gotest,-tags apiserver $(call only,apiserver),$(filter-out ./test/chart,$(call tagged,apiserver)))
 
 .PHONY: test-clients
 test-clients: examples cluster-binaries $(GHZ) $(if $(CI),tools) ## Run the tests that need npm, pip, a browser, or other people's clients and proxies, the latter as root
-	PATH="$(dir $(GHZ)):$$PATH"; $(call gotest,-tags clients,$(call tagged,clients))
+	PATH="$(dir $(GHZ)):$$PATH"; $(call gotest,-tags clients $(call only,clients),$(call tagged,clients))
 
 # How long connections stay open while all but their gateway restarts, again and again.
 DURATION ?= 30m
