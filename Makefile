@@ -37,8 +37,8 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build bin/windlass, bin/kubectl-windlass, bin/podagent and bin/benchpeer
-	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/windlass ./cmd/windlass
-	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/kubectl-windlass ./cmd/kubectl-windlass
+	CGO_ENABLED=0 go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/windlass ./cmd/windlass
+	CGO_ENABLED=0 go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/kubectl-windlass ./cmd/kubectl-windlass
 	CGO_ENABLED=0 go build $(BUILDFLAGS) -tags grpcnotrace -ldflags '-s -w $(LDFLAGS)' -o bin/podagent ./cmd/podagent
 	CGO_ENABLED=0 go build $(BUILDFLAGS) -ldflags '-s -w' -o bin/benchpeer ./cmd/benchpeer
 
