@@ -64,8 +64,12 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer watching.Wait()
 	defer cancel()
 	known := make(namespaces)
+	begun := sync.OnceFunc(func() { g.own.dropGone(g.deps.Catalog) })
 	watching.Go(func() {
-		_ = g.deps.Catalog.Watch(ctx, func(e catalog.Event) { g.functionChanged(known, e) })
+		_ = g.deps.Catalog.Watch(ctx, func(e catalog.Event) {
+			begun()
+			g.functionChanged(known, e)
+		})
 	})
 	g.shell.run(ctx)
 	return nil

@@ -34,6 +34,14 @@ func (o *ownHosts) changed(e catalog.Event) {
 	o.table.Put(address.Claim{Key: e.Key, Created: e.Entry.Function.CreationTimestamp.Time}, e.Entry.Function.Spec.Expose.Hosts)
 }
 
+// dropGone forgets the functions that have gone since they were read. A watch that begins later does not
+// report them.
+func (o *ownHosts) dropGone(functions catalog.Reader) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.table.Keep(func(key invocation.FunctionKey) bool { _, exists := functions.Get(key); return exists })
+}
+
 // ownPath is what of a function's own origin is Windlass's.
 const ownPath = "/.well-known/windlass"
 

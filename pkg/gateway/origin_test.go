@@ -1,11 +1,56 @@
 package gateway
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invocation"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
+
+// A watch does not report a function that was gone before it began.
+func TestAFunctionThatGoesBeforeItsGatewayRunsLeavesNoHost(t *testing.T) {
+	functions := catalog.New()
+	put := func(name string, hosts ...v1alpha1.Hostname) {
+		fn := &v1alpha1.Function{}
+		fn.Name, fn.Spec.Expose.Hosts = name, hosts
+		functions.Put(rollout.Alone(fn))
+	}
+	put("gone", "shop.example.org")
+	put("kept", "other.example.org")
+	config := DefaultConfig()
+	config.ClaimAddr = "127.0.0.1:1"
+	g, err := New(config, Deps{Catalog: functions, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: "one"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func(host string) bool { _, _, claimed := g.own.owner(host); return claimed }
+	if !asked("shop.example.org") || !asked("other.example.org") {
+		t.Fatal("a gateway that does not run yet knows no hosts")
+	}
+	functions.Remove(invocation.FunctionKey{Name: "gone"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	for limit := time.Now().Add(10 * time.Second); asked("shop.example.org"); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Error("its host is kept")
+			break
+		}
+	}
+	if !asked("other.example.org") {
+		t.Error("another host is gone")
+	}
+	cancel()
+	<-ended
+}
 
 func TestCookiesStayWithTheirFunction(t *testing.T) {
 	const at = "/function/shop.team"
