@@ -144,25 +144,21 @@ func (a *attempt) onHead(came callwire.Head) error {
 	if p == nil {
 		p = a.conn.gateway.roomForAnswer(a.call, answerMemory(head))
 	}
-	if p != nil {
+	refused := p != nil
+	if refused {
 		a.fail(*p)
-		a.refuseAnswer()
-		return nil
+	} else {
+		a.conn.gateway.config.ProblemDetail.trimStack(head)
+		d, err := a.call.beginAnswer(a, head)
+		a.conn.shell.carryOut(a.call, d)
+		refused = err != nil
 	}
-	a.conn.gateway.config.ProblemDetail.trimStack(head)
-	d, err := a.call.beginAnswer(a, head)
-	a.conn.shell.carryOut(a.call, d)
-	if err != nil {
-		a.refuseAnswer()
+	if refused {
+		// Nothing counts the memory of a head that the client does not get, and the attempt may go on.
+		a.head = callwire.Head{CoreWait: head.CoreWait}
+		a.detach()
 	}
 	return nil
-}
-
-// refuseAnswer drops an answer that its client does not get. Nothing counts the memory of its head, and
-// the attempt may go on for long.
-func (a *attempt) refuseAnswer() {
-	a.head = callwire.Head{CoreWait: a.head.CoreWait}
-	a.detach()
 }
 
 // onBody passes on more of the answer.
