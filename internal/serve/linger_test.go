@@ -2,14 +2,14 @@ package serve
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // It reads nothing before it has sent all, and does not end its side.
@@ -39,12 +39,11 @@ func TestAClientThatStillSendsReadsTheAnswerOfAConnectionThatLingers(t *testing.
 	if took := <-handled; took > time.Second {
 		t.Errorf("the handler waited for %v", took)
 	}
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // until it lingers no more
-		if _, err := io.WriteString(conn, "x"); err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("it lingers after %v", time.Since(begun))
-			}
-			return
-		}
+	err = sleep.Until(t.Context(), 10*time.Millisecond, func() (bool, error) {
+		_, err := io.WriteString(conn, "x")
+		return err != nil, nil
+	})
+	if err != nil {
+		t.Errorf("it lingers for ever: %v", err)
 	}
 }

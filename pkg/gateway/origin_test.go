@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -39,11 +40,10 @@ func TestAFunctionThatGoesBeforeItsGatewayRunsLeavesNoHost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(ctx) }()
-	for limit := time.Now().Add(10 * time.Second); asked("shop.example.org"); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Error("its host is kept")
-			break
-		}
+	limit, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	if err := sleep.Until(limit, time.Millisecond, func() (bool, error) { return !asked("shop.example.org"), nil }); err != nil {
+		t.Errorf("its host is kept: %v", err)
 	}
 	if !asked("other.example.org") {
 		t.Error("another host is gone")
