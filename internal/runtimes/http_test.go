@@ -267,6 +267,20 @@ func TestAWSGIAnswerBeforeAnAwaitedBodyClosesTheConnection(t *testing.T) {
 	}
 }
 
+func TestAWSGIAnswerIsWholeAlsoIfItsRequestIsNotRead(t *testing.T) {
+	s := startSite(t, v1alpha1.RuntimePython313, "app.application", httpSources[v1alpha1.RuntimePython313])
+	for _, header := range []string{"Expect: 100-continue", "Connection: close"} {
+		conn, reader := s.dial()
+		send(t, conn, "POST /late HTTP/1.1\r\nHost: x\r\n"+header+"\r\nContent-Length: 200000\r\n\r\n"+strings.Repeat("x", 200_000))
+		if got := readAnswer(t, reader); len(got.body) != 8<<20 {
+			t.Errorf("%s: got %d bytes, want %d", header, len(got.body), 8<<20)
+		}
+		if _, err := reader.ReadByte(); err != io.EOF {
+			t.Errorf("%s: got %v, want the end of the connection", header, err)
+		}
+	}
+}
+
 func TestTwoRequestsRunAtATime(t *testing.T) {
 	eachSite(t, func(t *testing.T, s *site) {
 		for range 2 { // the second time on connections that idled

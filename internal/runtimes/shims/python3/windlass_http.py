@@ -154,7 +154,7 @@ class Body(io.RawIOBase):
         """Applications may close their input; the rest must still be drained."""
 
     def drain(self):
-        """Reads what the application left, so that the next request can follow."""
+        """Reads what the application left; raises if the client closes the connection instead of sending it."""
         while not self.ended:
             self._read(64 << 10)
 

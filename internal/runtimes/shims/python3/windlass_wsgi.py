@@ -140,8 +140,10 @@ class Server:
                 return False  # who reads the answer must see that it broke off
             # A complete answer stays one, and its connection may have the next call already.
         sys.stdout.flush()
-        if response.keep_alive:
-            request.body.drain()
+        if not response.keep_alive:
+            connection.socket.shutdown(socket.SHUT_WR)
+        # A close before that would reset the connection, with what is left of the answer on it.
+        request.body.drain()
         return response.keep_alive
 
     def _environ(self, request):
