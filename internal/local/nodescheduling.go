@@ -104,7 +104,7 @@ func (s *nodeScheduler) open(dataDir string, registry prometheus.Registerer) (er
 	config.LatencyCritical = []string{wellknown.AllNamespaces}
 	config.Calls.Order, config.Calls.Slice = s.config.Order, s.config.Slice
 	if s.config.CoLocation {
-		config.SwitchOnCoLocation(runtime.NumCPU(), s.tree, s.log)
+		config.SwitchOnCoLocation(runtime.NumCPU(), cgroups.OwnCores(), s.tree, s.log)
 	}
 	s.holds = config.CoLocation != nil
 	s.agent, err = nodeagent.New(config, nodeagent.Deps{

@@ -79,7 +79,7 @@ func New(config Config, deps Deps) (*Agent, error) {
 			sessions: map[callorder.InstanceID]*session{}, byKey: map[string]*session{}, functions: map[functionKey]int{}, classes: map[callorder.Class]int{},
 			critical: newUsageMeter(callorder.LatencyCritical), batch: newUsageMeter(callorder.Batch),
 			life:       lifeSigns{say: deps.Alive},
-			coLocation: coLocation{params: config.CoLocation, metrics: metrics, log: deps.Log},
+			coLocation: coLocation{params: config.CoLocation, numbers: config.CoreNumbers, metrics: metrics, log: deps.Log},
 		},
 	}, nil
 }

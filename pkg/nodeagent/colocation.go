@@ -52,9 +52,9 @@ func CoLocation(cores int, has cgroups.Holding) (colocate.Params, error) {
 	return p, fmt.Errorf("%d cores are too few to reserve one, and nothing says how long instances wait for a core", cores)
 }
 
-// SwitchOnCoLocation lets a node with that many cores keep batch instances back, if it can. What it can do
-// is logged once.
-func (c *Config) SwitchOnCoLocation(cores int, tree *cgroups.Tree, log *slog.Logger) {
+// SwitchOnCoLocation lets a node with that many cores keep batch instances back, if it can. Numbers are those of the cores, if
+// they are known. What it can do is logged once.
+func (c *Config) SwitchOnCoLocation(cores int, numbers []int, tree *cgroups.Tree, log *slog.Logger) {
 	has := tree.Holding()
 	params, err := CoLocation(cores, has)
 	if err != nil {
@@ -62,6 +62,9 @@ func (c *Config) SwitchOnCoLocation(cores int, tree *cgroups.Tree, log *slog.Log
 		return
 	}
 	c.CoLocation = &params
+	if len(numbers) == cores {
+		c.CoreNumbers = numbers
+	}
 	log.Info("functions of class Batch are kept back when those of class LatencyCritical wait for cores",
 		"has", has.String(), "most-reserved", params.Most, "freezes", params.Freeze)
 }
@@ -70,6 +73,7 @@ func (c *Config) SwitchOnCoLocation(cores int, tree *cgroups.Tree, log *slog.Log
 // guards it.
 type coLocation struct {
 	params  *colocate.Params // nil if it is off
+	numbers []int            // Config.CoreNumbers
 	metrics *metrics
 	log     *slog.Logger
 	// unread says that it was logged that the wait of an instance cannot be read.
@@ -312,7 +316,7 @@ func (c *coLocation) apply(now time.Duration, e colocate.Event) {
 		switch effect := effect.(type) {
 		case colocate.Place:
 			if h := c.held[callorder.InstanceID(effect.Job)]; h != nil {
-				h.toCores = listOf(effect.On, c.params.Cores)
+				h.toCores = listOf(effect.On, c.params.Cores, c.numbers)
 			}
 		case colocate.Freeze:
 			if h := c.held[callorder.InstanceID(effect.Job)]; h != nil {
@@ -326,12 +330,15 @@ func (c *coLocation) apply(now time.Duration, e colocate.Event) {
 	}
 }
 
-// listOf is a list of cores for a Hold. All of them is as before.
-func listOf(on colocate.Cores, cores int) string {
-	if on == (colocate.Cores{First: 0, N: cores}) {
+// listOf is a list of cores for a Hold. All of them is as before. Numbers are those of the cores; none if they are 0 and up.
+func listOf(on colocate.Cores, cores int, numbers []int) string {
+	switch {
+	case on == (colocate.Cores{First: 0, N: cores}):
 		return ""
+	case len(numbers) == 0:
+		return on.String()
 	}
-	return on.String()
+	return cgroups.FormatCores(numbers[on.First : on.First+on.N])
 }
 
 // changeHeld brings batch instances to where they should be.

@@ -51,6 +51,25 @@ func TestCoLocationIsWhatTheNodeHas(t *testing.T) {
 	}
 }
 
+func TestCoresHaveTheNumbersOfTheNode(t *testing.T) {
+	for _, tt := range []struct {
+		on      colocate.Cores
+		numbers []int
+		want    string
+	}{
+		{colocate.Cores{First: 0, N: 4}, nil, ""},
+		{colocate.Cores{First: 1, N: 3}, nil, "1-3"},
+		{colocate.Cores{First: 0, N: 4}, []int{0, 2, 4, 6}, ""},
+		{colocate.Cores{First: 1, N: 3}, []int{0, 2, 4, 6}, "2,4,6"},
+		{colocate.Cores{First: 3, N: 1}, []int{0, 2, 4, 6}, "6"},
+		{colocate.Cores{First: 1, N: 3}, []int{4, 5, 6, 7}, "5-7"},
+	} {
+		if got := listOf(tt.on, 4, tt.numbers); got != tt.want {
+			t.Errorf("%v of the cores %v is %q, want %q", tt.on, tt.numbers, got, tt.want)
+		}
+	}
+}
+
 func TestClaimsAreThoseOfInstancesThatWereHereBefore(t *testing.T) {
 	const ms = time.Millisecond
 	var c claims

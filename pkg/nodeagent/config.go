@@ -39,6 +39,8 @@ type Config struct {
 	// CoLocation says how batch instances are kept back beside latency-critical ones, on all cores of the
 	// node; nil for not at all. The function CoLocation has what Windlass uses.
 	CoLocation *colocate.Params
+	// CoreNumbers are the numbers of these cores, in order; none if they are 0 and up.
+	CoreNumbers []int
 	// MaxAgents is how many streams there may be.
 	MaxAgents int
 	// HelloWithin is how long a stream may take to say who it is.
@@ -81,6 +83,9 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("nodeagent: CoLocation: %w", err))
 		} else if c.CoLocation.Layout != colocate.Shared {
 			errs = append(errs, fmt.Errorf("nodeagent: CoLocation has the layout %s: it must be %s", c.CoLocation.Layout, colocate.Shared))
+		}
+		if n := len(c.CoreNumbers); n > 0 && n != c.CoLocation.Cores {
+			errs = append(errs, fmt.Errorf("nodeagent: CoreNumbers has %d cores, and CoLocation %d", n, c.CoLocation.Cores))
 		}
 	}
 	if c.MaxAgents < 1 {

@@ -175,7 +175,7 @@ func TestARealBatchProcessIsFrozen(t *testing.T) {
 	p.spin(t, "batch")
 	config, reg := DefaultConfig(2), prometheus.NewRegistry()
 	config.LatencyCritical = []string{"ns"}
-	config.SwitchOnCoLocation(2, tree, slog.New(slog.DiscardHandler))
+	config.SwitchOnCoLocation(2, nil, tree, slog.New(slog.DiscardHandler))
 	// A process freezes once the kernel runs it again. In the low band beside two others that may take longer
 	// than the core believes in what does not help them.
 	config.CoLocation.JudgeFor = 0

@@ -185,7 +185,7 @@ func (n *nodeRole) startAgent(instances *podIdentifier) (*nodeagent.Agent, error
 		nodeagent.CheckCores(runtime.NumCPU(), nodeagent.OnlineCores, n.log)
 	}
 	if n.config.CoLocation {
-		settings.SwitchOnCoLocation(runtime.NumCPU(), n.tree, n.log)
+		settings.SwitchOnCoLocation(runtime.NumCPU(), cgroups.OwnCores(), n.tree, n.log)
 	}
 	instances.holds = settings.CoLocation != nil
 	// With one of Go's timers, more than half of the context switches of a program that wakes up every 5 ms and does little

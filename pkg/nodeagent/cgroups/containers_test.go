@@ -88,7 +88,7 @@ func TestAPartOfCoresHasNoOthers(t *testing.T) {
 			}
 		}
 		want := slices.DeleteFunc(slices.Clone(sets[0]), func(n int) bool { return len(sets[1]) > 0 && !slices.Contains(sets[1], n) })
-		part, err := within(formatCores(sets[0]), formatCores(sets[1]))
+		part, err := within(FormatCores(sets[0]), FormatCores(sets[1]))
 		if err != nil {
 			t.Fatal(err)
 		}

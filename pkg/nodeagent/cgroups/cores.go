@@ -66,11 +66,11 @@ func within(list, bounds string) (string, error) {
 		}
 		cores = slices.DeleteFunc(cores, func(n int) bool { return !slices.Contains(allowed, n) })
 	}
-	return formatCores(cores), nil
+	return FormatCores(cores), nil
 }
 
-// formatCores writes a list of sorted cores as cpuset files have it.
-func formatCores(cores []int) string {
+// FormatCores writes a list of sorted cores as cpuset files have it.
+func FormatCores(cores []int) string {
 	var parts []string
 	for i := 0; i < len(cores); {
 		j := i

@@ -183,7 +183,7 @@ func TestALongListOfCoresComesBackWhole(t *testing.T) {
 	for n := range 320 {
 		even = append(even, 2*n)
 	}
-	usual := formatCores(even)
+	usual := FormatCores(even)
 	write(t, h.cores[0].path, usual+"\n")
 	if err := h.SetCores("2-638"); err != nil || cores() != strings.TrimPrefix(usual, "0,") {
 		t.Errorf("%v; cores are %q", err, cores())

@@ -15,3 +15,18 @@ func processTime(pid int) (time.Duration, error) {
 	}
 	return time.Duration(t.Nano()), nil
 }
+
+// OwnCores are the numbers of the cores on which this process may run; none if that cannot be found out.
+func OwnCores() []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return nil
+	}
+	cores := make([]int, 0, set.Count())
+	for n := 0; len(cores) < set.Count(); n++ {
+		if set.IsSet(n) {
+			cores = append(cores, n)
+		}
+	}
+	return cores
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -31,5 +32,14 @@ func TestAProcessIsMeasured(t *testing.T) {
 	}
 	if _, err := ForProcess(1 << 27).Usage(); err == nil {
 		t.Error("a process that does not exist has used something")
+	}
+}
+
+func TestAProcessKnowsItsCores(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has cpusets")
+	}
+	if cores := OwnCores(); len(cores) != runtime.NumCPU() || !slices.IsSorted(cores) {
+		t.Errorf("it may run on %v, which are %d", cores, runtime.NumCPU())
 	}
 }
