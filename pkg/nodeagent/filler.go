@@ -124,6 +124,10 @@ func (f *Fillers) settle(known *fillerPod) {
 }
 
 func (f *Fillers) fillWith(known *fillerPod) error {
+	// To open the group would lift it, and the node agent would go on to take it for low.
+	if f.agent.connected(known.UID) {
+		return errTaken
+	}
 	instance, err := f.open(known.Pod)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it has ended, or its group is about to come
@@ -152,6 +156,13 @@ func (f *Fillers) free(known *fillerPod) {
 }
 
 var errTaken = errors.New("nodeagent: an agent in the pod is connected")
+
+// connected reports whether the instance with that key is here.
+func (a *Agent) connected(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state.byKey[key] != nil
+}
 
 // Adopt takes in a pod without an agent as a batch instance, which is never frozen: its liveness probes
 // would fail. It leaves by what is returned, or when the Agent stops. The Agent closes its group.
