@@ -26,5 +26,5 @@
 //     read them loses the stream, and nobody waits for it.
 //
 // One lock guards the core and all that belongs to it; what is done under it are file
-// operations of a microsecond, and never a send.
+// operations of a microsecond (a cpuset takes a hundred), and never a send.
 package nodeagent
