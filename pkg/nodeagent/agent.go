@@ -45,7 +45,7 @@ type state struct {
 	looks   lookTimes
 	life    lifeSigns
 	// Times of the last looks.
-	lookedAtMode, lookedAtLow time.Duration
+	lookedAtMode, lookedAtLow, keptLow time.Duration
 	// remindAt is when the first agent of those whose calls wait has to hear of it; 0 if none does.
 	remindAt   time.Duration
 	loadFailed bool
@@ -188,6 +188,13 @@ func (a *Agent) writeBand(s *session) {
 		a.deps.Log.Warn("an instance cannot be moved between bands", "err", err, "low", low, "instance", s.name)
 	}
 	s.failing = true
+}
+
+// keepLow puts an instance back into the low band that somebody else has lifted. A failure is one of the next move, too.
+func (s *session) keepLow() {
+	if s.inLow && !s.bandless {
+		_ = s.group.SetLow(true)
+	}
 }
 
 // fileOf is the name of the file that an error is about.

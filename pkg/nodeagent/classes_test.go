@@ -77,6 +77,26 @@ func TestABatchInstanceIsLowOnACalmMachine(t *testing.T) {
 	})
 }
 
+// systemd lifts the groups of pods when it applies their weights again.
+func TestAnInstanceThatSomebodyElseLiftsIsLowAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(t, nil)
+		defer m.run()()
+		m.connectAs("Batch", "b")
+		m.pass(time.Second)
+		if err := m.group("b").SetLow(false); err != nil {
+			t.Fatal(err)
+		}
+		m.pass(1200 * time.Millisecond)
+		expectLow(t, m, "b", true)
+		before := m.group("b").lowered
+		m.pass(10 * time.Second)
+		if n := m.group("b").lowered - before; n > 10 {
+			t.Errorf("it was written %d times in 10 s", n)
+		}
+	})
+}
+
 // Instances of all classes tell schedulers and gateways that their node is busy. A pod without an agent
 // tells nobody, and a mode that has not changed is not said again.
 func TestAllClassesHearOfTheMode(t *testing.T) {

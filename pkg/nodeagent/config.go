@@ -99,8 +99,8 @@ func (c Config) Validate() error {
 type Group interface {
 	// Usage is the processor time that the group has used so far.
 	Usage() (time.Duration, error)
-	// SetLow moves the group into the low band or back. It may be called again after an error. An
-	// error that is errors.ErrUnsupported says that there are no bands, and is no failure.
+	// SetLow moves the group into the low band or back. It may be called again after an error, and in the low band,
+	// from which others may have lifted it. An error that is errors.ErrUnsupported says that there are no bands, and is no failure.
 	SetLow(low bool) error
 	// Close sets the group to normal. The Agent calls it once.
 	Close() error

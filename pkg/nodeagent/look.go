@@ -144,6 +144,9 @@ func (a *Agent) lookAtBreath(now time.Duration, id callorder.InstanceID) {
 	}
 }
 
+// keepLowEvery is how often instances are put into the low band again that should be there.
+const keepLowEvery = time.Second
+
 // lookAtLow lets those breathe that starve in the low band, and repeats moves that failed. It tells the core what calls
 // have used there, so that it counts when they compute and not all at once at their ends. What batch instances use counts for nobody.
 func (a *Agent) lookAtLow(now time.Duration) {
@@ -163,8 +166,15 @@ func (a *Agent) lookAtLow(now time.Duration) {
 	if a.state.mode.busy {
 		a.applyEvent(now, callorder.Occupied{Cores: occupiedCores(a.state.critical.observe(now, a.state.sessions, a.state.classes))})
 	}
+	keep := now-a.state.keptLow >= keepLowEvery
+	if keep {
+		a.state.keptLow = now
+	}
 	low := 0
 	for _, s := range a.state.sessions {
+		if keep {
+			s.keepLow()
+		}
 		a.writeBand(s)
 		a.metrics.countBatch(s)
 		if s.low && !s.bandless {

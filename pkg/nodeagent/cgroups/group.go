@@ -109,17 +109,28 @@ func (v *version) parseUsage(text []byte) (time.Duration, error) {
 }
 
 // SetLow moves the group into the low band or back. After an error of the way back it is still
-// low for the journal, and SetLow may be called again.
+// low for the journal, and SetLow may be called again. So it may while the group is low: systemd lifts one when it
+// applies the weight of its unit again, as after a daemon-reload.
 func (g *Group) SetLow(low bool) error {
 	switch {
-	case low == g.low:
+	case !low && !g.low:
 		return nil
 	case g.lever == leverNone:
 		return fmt.Errorf("cgroups: the group has no bands: %w", errors.ErrUnsupported)
+	case low && g.low:
+		return g.putLow()
 	case low:
 		return g.lower()
 	}
 	return g.lift()
+}
+
+// putLow writes nothing but what makes a group low, which is nothing new for one that is.
+func (g *Group) putLow() error {
+	if g.lever == leverIdle {
+		return put(g.idle, "1")
+	}
+	return put(g.weight, g.version.least)
 }
 
 func (g *Group) lower() error {
@@ -132,12 +143,7 @@ func (g *Group) lower() error {
 		return err
 	}
 	g.low, g.before = true, weight
-	if g.lever == leverIdle {
-		err = put(g.idle, "1")
-	} else {
-		err = put(g.weight, g.version.least)
-	}
-	if err != nil {
+	if err := g.putLow(); err != nil {
 		return errors.Join(err, g.lift())
 	}
 	return nil

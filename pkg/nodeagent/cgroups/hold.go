@@ -46,7 +46,6 @@ type held struct {
 	file   file
 	usual  string // its content when nothing is held back
 	active bool
-	value  string // its content while active, if that is known
 }
 
 // OpenHold opens a group for being held back. A group that Create made and somebody has left stopped
@@ -222,7 +221,7 @@ func (h *Hold) thaw() error {
 
 // SetCores lets the group run on a list of cores only, such as "2-3", as far as it may run there at all; "" is as
 // before. It fails with errors.ErrUnsupported without cpusets. Containers that a pod gets later run on its list once it
-// is set again, which writes nothing else.
+// is set again, which writes nothing where that is so already.
 func (h *Hold) SetCores(list string) error {
 	var errs []error
 	switch {
@@ -276,15 +275,13 @@ func (f *held) change(journal *Journal, value string) error {
 		if err := journal.noteHeld(f.path, f.usual); err != nil {
 			return err
 		}
-		f.active, f.value = true, ""
-	}
-	if value == f.value {
+		f.active = true
+	} else if is, err := firstLine(f.file); err == nil && is == value {
 		return nil
 	}
 	if err := put(f.file, value); err != nil {
 		return errors.Join(err, f.restore(journal))
 	}
-	f.value = value
 	return nil
 }
 
