@@ -78,7 +78,7 @@ func (p *prober) check(ctx context.Context, gateway string) error {
 	var last error
 	for {
 		began := p.now()
-		err := probeGateway(ctx, gateway)
+		err := p.probe(ctx, gateway)
 		if err == nil {
 			fmt.Fprintf(p.Out, "the gateway at %s answers, in %s\n", gateway, p.now().Sub(began).Round(100*time.Microsecond))
 			return nil
@@ -94,13 +94,13 @@ func (p *prober) check(ctx context.Context, gateway string) error {
 	}
 }
 
-// probeGateway sends a request that runs no function, and recognizes a gateway by its refusal.
-func probeGateway(ctx context.Context, gateway string) error {
+// probe sends a request that runs no function, and recognizes a gateway by its refusal.
+func (p *prober) probe(ctx context.Context, gateway string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, gateway+"/", nil)
 	if err != nil {
 		return err
 	}
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	response, err := (&http.Transport{DisableKeepAlives: true, Proxy: p.proxy}).RoundTrip(request)
 	if err != nil {
 		return withoutRequest(err)
 	}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -356,6 +358,24 @@ func TestInvokeThroughANamedGateway(t *testing.T) {
 	th := open(t)
 	th.put(t, "default/f", nil)
 	th.run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/f ")
+}
+
+func TestAGatewayIsReachedThroughTheProxyOfTheEnvironment(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(echo))
+	t.Cleanup(proxy.Close)
+	const gateway = "http://functions.example"
+	s := newClusterHarness(t)
+	for _, variable := range []string{"HTTP_PROXY", "http_proxy"} {
+		s.env[variable] = proxy.URL
+		s.run(t, "invoke", "f", "--gateway", gateway).expect(t, exitOK, "out", "GET "+gateway+"/function/f.team ")
+		s.run(t, "check", "--gateway", gateway, "--timeout", "50ms").expect(t, exitPlatform, "err", "something else answers 200 OK there")
+		delete(s.env, variable)
+	}
+	// A tunnel to a gateway goes through no proxy, since nothing but the tunnel leads there.
+	transport := (&invoker{newApp(Streams{}, Programs{}).finder}).transport(&route{dial: new(net.Dialer).DialContext}, new(atomic.Bool))
+	if transport.Proxy != nil {
+		t.Error("a tunnel has a proxy")
+	}
 }
 
 func TestInvokeWithoutAGateway(t *testing.T) {

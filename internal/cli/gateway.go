@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/windlass-dev/windlass/internal/localapi"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
@@ -52,6 +56,13 @@ func checkGateway(gateway string) error {
 		return usagef("the gateway %q is no URL; write for example http://127.0.0.1:8080", gateway)
 	}
 	return nil
+}
+
+// proxy is the proxy of the environment for a request, as other programs on this machine take it.
+func (h *host) proxy(request *http.Request) (*url.URL, error) {
+	env := func(name string) string { return cmp.Or(h.getenv(name), h.getenv(strings.ToLower(name))) }
+	config := httpproxy.Config{HTTPProxy: env("HTTP_PROXY"), HTTPSProxy: env("HTTPS_PROXY"), NoProxy: env("NO_PROXY")}
+	return config.ProxyFunc()(request.URL)
 }
 
 // gatewayURL is where a gateway has a function.

@@ -42,16 +42,13 @@ type problem struct {
 // exchange sends the request once, and prints what comes back. Redirects are
 // answers like any other.
 func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, request *http.Request, flags invokeFlags, way *route) error {
-	// A transport repeats a request on its own when a connection that it
-	// has used before breaks. This one uses each only once.
 	var sent atomic.Bool
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dialNoting(&sent), ExpectContinueTimeout: expectTimeout}
 	if request.ContentLength > expectContinueAbove {
 		// A request that is refused for its size need not be sent, and looks like one that was
 		// lost on its way.
 		request.Header.Set("Expect", "100-continue")
 	}
-	response, err := transport.RoundTrip(request.WithContext(ctx))
+	response, err := i.transport(way, &sent).RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		return noAnswerError(key, request, err, flags.timeout, way.hint, sent.Load())
 	}
@@ -67,6 +64,16 @@ func (i *invoker) exchange(ctx context.Context, key invocation.FunctionKey, requ
 		return maybef("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
 	}
 	return i.functionFailure(key, response)
+}
+
+// transport sends one request, and sets sent once it has a connection for it. A transport repeats a
+// request on its own when a connection that it has used before breaks. This one uses each only once.
+func (i *invoker) transport(way *route, sent *atomic.Bool) *http.Transport {
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dialNoting(sent), ExpectContinueTimeout: expectTimeout}
+	if way.dial == nil {
+		transport.Proxy = i.proxy
+	}
+	return transport
 }
 
 // functionFailure is the error of a call whose function answered with an error; nil otherwise.
