@@ -62,6 +62,7 @@ It does not change files that exist.`,
 		}),
 	}
 	cmd.Flags().StringVar(&kind, "runtime", kind, "`language`: "+strings.Join(kinds[:len(kinds)-1], ", ")+" or command")
+	_ = cmd.RegisterFlagCompletionFunc("runtime", oneOf(kinds...)) // It fails for unknown flags only.
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the function (default: the folder's)")
 	return cmd
 }

@@ -226,6 +226,7 @@ func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
 		"list -o":           "table\nwide\nname\njson\nyaml\n:4",
 		"top --sort":        "queue\nrate\nerrors\np99\ninstances\nname\n:4",
 		"deploy --runtime":  "python3.13\nnodejs22.x\n:4",
+		"init --runtime":    "python3.13\nnodejs22.x\ncommand\n:4",
 		"deploy --protocol": "HTTP\nLambdaRuntime\n:4",
 		"deploy --class":    "LatencyCritical\nStandard\nBatch\n:4",
 		"deploy --slice":    ":4",
