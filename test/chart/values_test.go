@@ -50,6 +50,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"gateway.logCalls=all":                             "at '/gateway/logCalls': value must be one of 'Failed', 'All', 'None'",
 		"namespaces={team-a}":                              "additional properties 'namespaces' not allowed",
 		"scheduler.algorithm=best":                         "at '/scheduler/algorithm': value must be one of",
+		"scheduler.terminationGracePeriodSeconds=5":        "at '/scheduler/terminationGracePeriodSeconds': minimum: got 5, want 15",
 		"scheduler.pdb.maxUnavailable=0":                   "at '/scheduler/pdb/maxUnavailable': minimum: got 0, want 1",
 		"scheduler.tolerations[0].effect=NoSchedules":      "at '/scheduler/tolerations/0/effect': value must be one of",
 		"nodeAgent.callOrder=FIFO":                         "at '/nodeAgent/callOrder': value must be one of 'serpt', 'sept',",
