@@ -26,7 +26,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Unowned slots', unit: 'none', width: 3, limits: { bad: 1 },
-      description: 'Slots, of 1024, that no scheduler serves: calls of their functions wait. After a failure, some for a second are normal.',
+      description: 'Slots, of 1024, that no scheduler serves: calls of their functions wait. After a failure, some for a second are normal. An owner that other schedulers cannot reach and Prometheus can counts beside its standby, and hides as many.',
       query: { expr: 'clamp_min(1024 - (sum(windlass_scheduler_slots) or vector(0)), 0)' },
     }))
     .withPanel(number({
