@@ -463,6 +463,9 @@ tools: $(TOOLS)/.built
 .PHONY: tools-golangci
 tools-golangci: $(GOLANGCI)
 
+.PHONY: cosign
+cosign: $(COSIGN)
+
 # The marker is made last, so that an interrupted build is built again.
 $(TOOLS)/.built:
 	@echo 'Building the code generators (once; hack/tools/go.mod pins them).'
