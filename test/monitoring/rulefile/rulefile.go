@@ -3,10 +3,12 @@ package rulefile
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -83,25 +85,38 @@ func OfChart() ([]string, error) {
 	return files, err
 }
 
+const (
+	// longestFor is that of WindlassOwnershipFlapping, which must outlast the moves of one
+	// failover.
+	longestFor = 15 * time.Minute
+	forever    = time.Duration(math.MaxInt64)
+)
+
 // Shorten divides every time in the text of a rule file by factor, which is at
-// least 1. None becomes shorter than shortest, unless it was.
+// least 1. None becomes shorter than shortest, unless it was. What an alert waits
+// for longer than 15 minutes counts as these: a shorter for needs no more scrapes, as
+// a shorter window does.
 func Shorten(text string, factor float64, shortest time.Duration) string {
 	text = fields.ReplaceAllStringFunc(text, func(line string) string {
 		part := fields.FindStringSubmatch(line)
-		return part[1] + shortened(part[2], part[3], factor, shortest)
+		longest := forever
+		if strings.HasSuffix(part[1], "for: ") {
+			longest = longestFor
+		}
+		return part[1] + shortened(part[2], part[3], longest, factor, shortest)
 	})
 	return windows.ReplaceAllStringFunc(text, func(window string) string {
 		part := windows.FindStringSubmatch(window)
-		return part[1] + shortened(part[2], part[3], factor, shortest) + part[4]
+		return part[1] + shortened(part[2], part[3], forever, factor, shortest) + part[4]
 	})
 }
 
-func shortened(number, unit string, factor float64, shortest time.Duration) string {
+func shortened(number, unit string, longest time.Duration, factor float64, shortest time.Duration) string {
 	n, err := strconv.Atoi(number)
 	if err != nil {
 		return number + unit // Too large for a number of anything.
 	}
-	whole := time.Duration(n) * units[unit]
+	whole := min(time.Duration(n)*units[unit], longest)
 	short := max(time.Duration(float64(whole)/factor), min(whole, shortest))
 	return strconv.FormatInt(short.Milliseconds(), 10) + "ms"
 }

@@ -22,6 +22,9 @@ const file = `groups:
           summary: 'for 15m, {{ with query "increase(a_total[1h])" }}{{ end }}'
       - record: a:rate
         expr: rate(a_total{x="[5x]"}[2s]) and a offset 10m
+      - alert: Long
+        expr: avg_over_time(a[30m]) > 0.9 and a offset 30m >= 0
+        for: 30m
 `
 
 const short = `groups:
@@ -37,6 +40,9 @@ const short = `groups:
           summary: 'for 15m, {{ with query "increase(a_total[180000ms])" }}{{ end }}'
       - record: a:rate
         expr: rate(a_total{x="[5x]"}[2000ms]) and a offset 30000ms
+      - alert: Long
+        expr: avg_over_time(a[90000ms]) > 0.9 and a offset 90000ms >= 0
+        for: 45000ms
 `
 
 func TestTimesAreShortenedAndNothingElse(t *testing.T) {
@@ -51,13 +57,13 @@ func TestReadReturnsAllRulesInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules, err := Read(path, path)
-	if err != nil || len(rules) != 4 {
+	if err != nil || len(rules) != 6 {
 		t.Fatalf("%d rules, %v", len(rules), err)
 	}
 	if r := rules[0]; r.Alert != "Slow" || r.For != "15m" || r.Labels["severity"] != "warning" || r.Annotations["summary"] == "" {
 		t.Errorf("read %+v", r)
 	}
-	if r := rules[3]; r.Record != "a:rate" || r.Expr == "" {
+	if r := rules[4]; r.Record != "a:rate" || r.Expr == "" {
 		t.Errorf("read %+v", r)
 	}
 }
