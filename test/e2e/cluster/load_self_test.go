@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // These need no cluster: they test what the specs of load measure with.
@@ -77,8 +79,9 @@ func TestTrafficThatEndsBeginsNoLongCalls(t *testing.T) {
 		return n
 	}
 	reaches := func(name string, n int) {
-		for answered(name) < n {
-			time.Sleep(time.Millisecond)
+		t.Helper()
+		if err := sleep.Until(t.Context(), time.Millisecond, func() (bool, error) { return answered(name) >= n, nil }); err != nil {
+			t.Fatal(err)
 		}
 	}
 	reaches("long", 2)
