@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // TestEtcdStarts runs etcd with the arguments, the names and the certificates of
@@ -96,10 +97,10 @@ func TestEtcdTakesANewCA(t *testing.T) {
 	writeCertificates(t, dir, after)
 	stop[2]()
 	begin(2)
-	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(100 * time.Millisecond) {
-		if ready(2) { // a member without a leader takes some seconds to say so
-			t.Fatal("a member with a new CA joins those with the old one: README.md may restart them one after the other")
-		}
+	// A member without a leader takes some seconds to say that it is not ready.
+	joins := func(context.Context) (bool, error) { return ready(2), nil }
+	if wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 5*time.Second, true, joins) == nil {
+		t.Fatal("a member with a new CA joins those with the old one: README.md may restart them one after the other")
 	}
 	for i := range members {
 		stop[i]()
