@@ -175,7 +175,7 @@ func newHarness(t testing.TB, config harnessConfig) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.scheduler.shell.slots.Serving(true)
+	w.scheduler.Serving(true)
 	return w
 }
 

@@ -22,7 +22,7 @@ func (s *Scheduler) Heartbeat(stream grpc.BidiStreamingServer[controlwire.Heartb
 		if err != nil {
 			return nil
 		}
-		reply := &controlwire.HeartbeatReply{Number: request.GetNumber(), Serving: s.shell.slots.isServing()}
+		reply := &controlwire.HeartbeatReply{Number: request.GetNumber(), Serving: s.shell.slots.serving.Load()}
 		if first {
 			if reply.Welcome, err = s.shell.answerHello(request.GetHello()); err != nil {
 				return err

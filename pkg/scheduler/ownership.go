@@ -3,7 +3,6 @@ package scheduler
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,12 +55,9 @@ type slotTable struct {
 	standby   string
 	ownership Ownership
 	router    Router // nil if there is no other scheduler
-	// stopped says that this scheduler serves no slot any more, also one that it still owns.
-	stopped atomic.Bool
-
-	mu sync.Mutex
-	// serving says that others may rely on this scheduler.
-	serving bool
+	// serving says that others may rely on this scheduler, and stopped that it serves no slot any
+	// more, also one that it still owns.
+	serving, stopped atomic.Bool
 }
 
 // term is the term in which this scheduler serves a slot; none if it does not. The holder of a
@@ -79,7 +75,7 @@ func (s *slotTable) term(slot ownership.Slot) invocation.Term {
 	switch {
 	case held && (to.ID == s.id || to.Epoch <= epoch):
 		return invocation.Term{Epoch: epoch}
-	case !held && known && acting && to.ID == s.id && s.isServing():
+	case !held && known && acting && to.ID == s.id && s.serving.Load():
 		return invocation.Term{Epoch: to.Epoch, Standby: s.standby}
 	}
 	return notServed
@@ -143,20 +139,6 @@ func (t *slotEpochs) update(epoch func(ownership.Slot) uint64) (gained, lost int
 // Busy reports whether calls wait or instances start in a slot, so that clients would notice a
 // handoff now.
 func (s *Scheduler) Busy(slot ownership.Slot) bool { return s.shell.units.busy(slot) }
-
-// Serving says whether others may rely on this scheduler: not before it has read the catalog,
-// and not once it is about to stop.
-func (s *slotTable) Serving(yes bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serving = yes
-}
-
-func (s *slotTable) isServing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.serving
-}
 
 // owner returns the scheduler that serves a slot, as far as known; its epoch is 0 if no other
 // scheduler does.

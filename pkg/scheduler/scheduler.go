@@ -177,8 +177,9 @@ func (s *Scheduler) Totals(uid string) Totals { return s.reporter.Totals(uid) }
 // Estimates returns the means of each unit whose slot this scheduler owns, for the next owner.
 func (s *Scheduler) Estimates() []estimate.Unit { return s.reporter.Estimates() }
 
-// Serving says whether others may rely on this scheduler.
-func (s *Scheduler) Serving(yes bool) { s.shell.slots.Serving(yes) }
+// Serving says whether others may rely on this scheduler: not before it has read the catalog,
+// and not once it is about to stop.
+func (s *Scheduler) Serving(yes bool) { s.shell.slots.serving.Store(yes) }
 
 // RemoveSpares ends all spare instances and lets no more be created.
 func (s *Scheduler) RemoveSpares() { s.pools.RemoveSpares() }

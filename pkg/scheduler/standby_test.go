@@ -54,7 +54,7 @@ func TestTheStandbyServesForASilentOwner(t *testing.T) {
 // A scheduler that is starting, or is to stop, is of no help.
 func TestAStandbyThatDoesNotServeIsNoActingOwner(t *testing.T) {
 	inSharedHarness(t, func(w *harness) {
-		w.scheduler.shell.slots.Serving(false)
+		w.scheduler.Serving(false)
 		w.ownership.lose("")
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.ownership.silence()
@@ -286,7 +286,7 @@ func TestHeartbeats(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, serving := range []bool{true, false} {
-			w.scheduler.shell.slots.Serving(serving)
+			w.scheduler.Serving(serving)
 			if err := stream.Send(&controlwire.HeartbeatRequest{Number: uint64(i)}); err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,15 +161,14 @@ func (w *harness) madeAnew() []string {
 }
 
 // usageDiff compares the roster as it is kept with one that is made again. Run rests
-// meanwhile; that it goes on only after this it learns from the locks that it takes first.
+// meanwhile; that it goes on only after this it learns from what it reads, and locks, first.
 func (w *harness) usageDiff() string {
 	synctest.Wait()
 	s := w.scheduler
 	defer func() {
-		for _, mu := range []*sync.Mutex{&s.shell.slots.mu, &s.shell.dirty.mu} {
-			mu.Lock()
-			mu.Unlock() //nolint:staticcheck // it is only to be after
-		}
+		s.shell.slots.stopped.Store(false)
+		s.shell.dirty.mu.Lock()
+		s.shell.dirty.mu.Unlock() //nolint:staticcheck // it is only to be after
 	}()
 	s.ticker.placer.handInUsage(time.Now())
 	return cmp.Diff(w.madeAnew(), s.ticker.placer.planner.Lines())
