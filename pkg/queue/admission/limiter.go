@@ -118,15 +118,15 @@ const (
 	minRetryAfter = time.Second
 	// maxRetryAfter is short enough for a caller to find the function free soon
 	// after it is.
-	maxRetryAfter = 30 * time.Second
+	maxRetryAfter = 25 * time.Second
 	// retrySpread is by how much retries differ, so that those who were refused
 	// together do not come back together.
 	retrySpread = 0.2
 )
 
 // RetryAfter is when a caller should try again if the reason for its refusal will
-// be gone after that time; jitter is a random number in [0, 1). It is 1s to 30s.
+// be gone after that time; jitter is a random number in [0, 1). It is 1s to 25s, more or less.
 func RetryAfter(gone time.Duration, jitter float64) time.Duration {
-	base := min(float64(gone), float64(maxRetryAfter)/(1+retrySpread))
-	return max(minRetryAfter, time.Duration(base*(1-retrySpread+2*retrySpread*jitter)))
+	base := float64(min(max(gone, minRetryAfter), maxRetryAfter))
+	return time.Duration(base * (1 - retrySpread + 2*retrySpread*jitter))
 }

@@ -61,7 +61,7 @@ func TestRateOfAMinute(t *testing.T) {
 			call := Call{Now: from.Add(time.Duration(i) * 10 * time.Millisecond), Term: invocation.Term{Epoch: 1}, Remaining: time.Minute}
 			if got := in.Admit(call, Limits{Rate: 10, Burst: 20}, BacklogEstimate{}); got == nil {
 				n++
-			} else if got.Reason != invocation.RefusedRate || got.RetryAfter < time.Second {
+			} else if got.Reason != invocation.RefusedRate || got.RetryAfter < 800*time.Millisecond {
 				t.Fatalf("refused with %+v", got)
 			}
 		}
@@ -117,11 +117,14 @@ func TestRetryAfterIsSpreadAndBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gone := time.Duration(rapid.Int64().Draw(t, "gone"))
 		got := RetryAfter(gone, rapid.Float64Range(0, 1).Draw(t, "chance"))
-		if got < time.Second || got > 30*time.Second {
+		if got < 800*time.Millisecond || got > 30*time.Second {
 			t.Fatalf("%v", got)
 		}
 		if gone > 2*time.Second && gone < 20*time.Second && (float64(got) < 0.8*float64(gone)-1 || float64(got) > 1.2*float64(gone)+1) {
 			t.Fatalf("%v for %v", got, gone)
+		}
+		if first, last := RetryAfter(gone, 0), RetryAfter(gone, 0.999); last-first < first/3 {
+			t.Fatalf("%v to %v for %v", first, last, gone)
 		}
 	})
 }
