@@ -66,7 +66,7 @@ func (l *Limiter) Admit(c Call, limits Limits, o BacklogEstimate) *invocation.Re
 	if limits.Concurrency > 0 && c.Waiting+c.Out >= limits.Concurrency {
 		return &invocation.Refusal{
 			Reason:     invocation.RefusedConcurrency,
-			Detail:     fmt.Sprintf("%d calls of this function wait or run, which is its limit; call it less often, or raise spec.calls.maxInFlight", c.Waiting+c.Out),
+			Detail:     fmt.Sprintf("%d calls of this function wait or run, and its limit is %d; call it less often, or raise spec.calls.maxInFlight", c.Waiting+c.Out, limits.Concurrency),
 			RetryAfter: RetryAfter(o.Mean, c.Jitter),
 		}
 	}

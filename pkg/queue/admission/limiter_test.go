@@ -2,6 +2,7 @@ package admission
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,14 @@ func TestConcurrencyCountsWhatWaitsAndWhatRuns(t *testing.T) {
 		if reason(got) != c.want {
 			t.Errorf("%d wait and %d are out: %+v, want %q", c.waiting, c.out, got, c.want)
 		}
+	}
+}
+
+// They differ once somebody has lowered the limit.
+func TestARefusalSaysWhatTheLimitIs(t *testing.T) {
+	got := new(Limiter).Admit(Call{Now: start, Remaining: time.Minute, Waiting: 3, Out: 4}, Limits{Concurrency: 5}, BacklogEstimate{})
+	if got == nil || !strings.HasPrefix(got.Detail, "7 calls of this function wait or run, and its limit is 5;") {
+		t.Errorf("refused with %+v", got)
 	}
 }
 
