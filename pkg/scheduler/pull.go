@@ -246,7 +246,7 @@ func (s *shell) pulled(u *unit, e *core.Pulled) (refused core.PullRefused, is bo
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, d := range e.Done { // their agent is not trusted
-		u.stats.observeExecutions(min(d.Execution, u.unitSpec.fn.Spec.Template.Timeout.Duration), 1)
+		u.stats.observeExecutions(min(d.Execution, u.specLocked().fn.Spec.Template.Timeout.Duration), 1)
 	}
 	return core.AnswerOf[core.PullRefused](s.stepLocked(u, e))
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -78,6 +79,21 @@ func TestAFunctionWhoseAgentSpeaksDoesNotRest(t *testing.T) {
 		a.closeSend()
 		w.after(2 * core.ReconcileEvery)
 		w.expectRests(fn, true)
+	})
+}
+
+// The agent may have come, and have been sent to another scheduler, while an audit looked at streams.
+func TestAFunctionThatRestsHearsOfTheLastCallOfAnAgent(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		w.ownership.lose("other:1")
+		w.after(core.AuditEvery)
+		w.scheduler.shell.lookup(uidOf(fn)).forgetStreams()
+		w.expectRests(fn, true)
+		a.pull(1, doneWith(1, time.Second))
+		synctest.Wait()
 	})
 }
 
