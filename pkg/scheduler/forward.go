@@ -74,7 +74,8 @@ func (f *forwards) to(addr string) *controlwire.OfferRequest {
 }
 
 // flush forwards the pending messages. A message that cannot be forwarded is refused, so that
-// the gateway offers its tickets again. The streams end with ctx.
+// the gateway offers its tickets again. If it has reports, the stream ends, so that the owner forgets
+// the ones before: the gateway may report no further change. The streams end with ctx.
 func (f *forwards) flush(ctx context.Context) {
 	for addr, request := range f.pending {
 		delete(f.pending, addr)
@@ -83,6 +84,9 @@ func (f *forwards) flush(ctx context.Context) {
 		case owner.requests <- request:
 		default:
 			owner.refuseAll(request)
+			if len(request.GetReports()) > 0 {
+				f.endAt(addr)
+			}
 		}
 	}
 	f.endUnused()
@@ -108,28 +112,35 @@ func (f *forwards) ownerAt(ctx context.Context, addr string) *ownerStream {
 func (f *forwards) endUnused() {
 	for addr, owner := range f.owners {
 		if f.shell.deps.Now().Sub(owner.used) >= unusedForward {
-			owner.end()
-			delete(f.owners, addr)
+			f.endAt(addr)
 		}
 	}
+}
+
+// endAt ends the stream to an owner.
+func (f *forwards) endAt(addr string) {
+	f.owners[addr].end()
+	delete(f.owners, addr)
 }
 
 // waitEnded returns when all streams have ended.
 func (f *forwards) waitEnded() { f.running.Wait() }
 
-// run forwards until ctx ends. While the owner cannot be reached, it refuses messages at once:
-// one message pays for the wait, not each of them.
+// run forwards until ctx ends, when nothing new comes. While the owner cannot be reached, it refuses
+// messages at once: one message pays for the wait, not each of them.
 func (f *ownerStream) run(ctx context.Context) {
 	defer f.disconnect()
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return
 		case request := <-f.requests:
 			if err := f.forwardRequest(ctx, request); err != nil {
 				f.refuseAll(request)
 			}
 		}
+	}
+	for len(f.requests) > 0 {
+		f.refuseAll(<-f.requests)
 	}
 }
 

@@ -74,6 +74,42 @@ func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+// A gateway reports what has changed only: the owner would count calls that are gone.
+func TestAnOwnerThatMissesAReportForgetsTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, defaults())
+		o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
+		ctx, end := context.WithCancel(t.Context())
+		stream := stuck{hungUp: make(chan struct{})}
+		owner := &ownerStream{
+			shell: w.scheduler.shell, from: o, addr: "other:1", requests: make(chan *controlwire.OfferRequest, forwardBuffer), stream: stream,
+			hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
+		}
+		context.AfterFunc(ctx, owner.hangUp)
+		owner.end = end
+		f := newForwards(w.scheduler.shell, o)
+		f.owners["other:1"] = owner
+		f.running.Go(func() { owner.run(ctx) })
+		const messages = 1 + forwardBuffer + 1 // the first one is on its way
+		for n := range messages {
+			id := idOf(n)
+			request := f.to("other:1")
+			request.Offers = []*agentwire.Ticket{{InvocationId: id[:]}}
+			request.Reports = []*controlwire.LoanReport{{FunctionUid: "uid-f"}}
+			f.flush(t.Context())
+			synctest.Wait()
+		}
+		if ctx.Err() == nil || f.owners["other:1"] != nil {
+			t.Error("the stream to the owner goes on")
+		}
+		end()
+		f.waitEnded()
+		if n := len(o.refusals); n != messages {
+			t.Errorf("%d tickets were refused, want %d", n, messages)
+		}
+	})
+}
+
 func TestAGatewayThatLeavesIsNoFaultOfTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, defaults())
