@@ -238,9 +238,16 @@ func (f *functions) applyCode(ctx context.Context, change *Change, owner *v1alph
 }
 
 // dropCode removes the ConfigMap of a new function that was refused: it has no
-// owner that would take it along.
+// owner that would take it along. After any other error the function may exist.
 func (f *functions) dropCode(ctx context.Context, change *Change, before *v1alpha1.Function, err error) error {
 	if change.files == nil || before != nil {
+		return err
+	}
+	if !isRefusal(err) {
+		return fmt.Errorf("%w\nthe function may have been stored: deploy it again", err)
+	}
+	if _, getErr := f.Get(ctx, change.function.Key()); !Is(getErr, ReasonNotFound) {
+		// Somebody else has made it meanwhile, perhaps with the same code.
 		return err
 	}
 	object := &corev1.ConfigMap{}

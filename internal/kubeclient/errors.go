@@ -61,6 +61,13 @@ func Is(err error, reason Reason) bool {
 	return errors.As(err, &known) && known.Reason == reason
 }
 
+// isRefusal says that the API server answered that it has not done what was asked.
+// A server error or a lost answer leaves that open.
+func isRefusal(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500
+}
+
 // explain says what an error of the client library means for who asked about a
 // function, or about a namespace if the key has no name.
 func (c *cluster) explain(key invocation.FunctionKey, err error) error {
