@@ -214,6 +214,8 @@ func testChange(t *testing.T, tc *testCluster, c *Client) {
 
 func testCode(t *testing.T, tc *testCluster, c *Client) {
 	ctx := t.Context()
+	c.codeGrace = 0
+	defer func() { c.codeGrace = codeGrace }()
 	tc.namespace(t, "code")
 	dir := t.TempDir()
 	write := func(name, text string) {

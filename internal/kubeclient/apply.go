@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -258,6 +259,10 @@ func (f *functions) dropCode(ctx context.Context, change *Change, before *v1alph
 	return err
 }
 
+// codeGrace is how old a ConfigMap with code is before a deploy may remove it: another deploy of
+// the same function makes its ConfigMap before the function refers to it.
+const codeGrace = time.Hour
+
 // removeOldCode removes ConfigMaps with code that no revision uses. That of the function
 // as it was before stays in any case: the controller may not have made its revision yet.
 func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.Function) error {
@@ -280,7 +285,7 @@ func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.F
 		return f.explainCode(after.Key(), err)
 	}
 	for i := range list.Items {
-		if slices.Contains(kept, list.Items[i].Name) {
+		if slices.Contains(kept, list.Items[i].Name) || time.Since(list.Items[i].CreationTimestamp.Time) < f.codeGrace {
 			continue
 		}
 		if err := f.kube.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {

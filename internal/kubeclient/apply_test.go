@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/url"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,5 +86,51 @@ func TestTheCodeOfANewFunctionGoesOnlyIfTheFunctionWasRefused(t *testing.T) {
 				t.Errorf("the code exists: %t", has)
 			}
 		})
+	}
+}
+
+// aged is a cluster whose ConfigMaps were made some time ago.
+func aged(kube client.WithWatch, age time.Duration) client.WithWatch {
+	return interceptor.NewClient(kube, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := c.List(ctx, list, options...)
+			if of, ok := list.(*corev1.ConfigMapList); ok {
+				for i := range of.Items {
+					of.Items[i].CreationTimestamp = metav1.NewTime(time.Now().Add(-age))
+				}
+			}
+			return err
+		},
+	})
+}
+
+func deployed(t *testing.T, kube client.Client, change *Change) {
+	t.Helper()
+	if _, err := NewWith(Deps{Context: "test", Kube: kube}).Apply(t.Context(), change, Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDeploysAtTheSameTimeLeaveEachOthersCode(t *testing.T) {
+	kube := aged(fake.NewClientBuilder().WithScheme(Scheme()).Build(), time.Minute)
+	first, second, third := withWords(t, "1"), withWords(t, "2"), withWords(t, "3")
+	deployed(t, kube, first)
+	deployed(t, onFunctions(kube, func(do func() error) error {
+		deployed(t, kube, second)
+		return do()
+	}), third)
+	if !hasCode(t, kube, third) {
+		t.Error("both have succeeded, and the code of the last one is gone")
+	}
+}
+
+func TestOldCodeGoesWithALaterDeploy(t *testing.T) {
+	kube := aged(fake.NewClientBuilder().WithScheme(Scheme()).Build(), 2*time.Hour)
+	first, second, third := withWords(t, "1"), withWords(t, "2"), withWords(t, "3")
+	for _, change := range []*Change{first, second, third} {
+		deployed(t, kube, change)
+	}
+	if hasCode(t, kube, first) || !hasCode(t, kube, second) || !hasCode(t, kube, third) {
+		t.Errorf("the code exists: %t, %t, %t", hasCode(t, kube, first), hasCode(t, kube, second), hasCode(t, kube, third))
 	}
 }

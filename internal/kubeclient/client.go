@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,7 +42,11 @@ type cluster struct {
 }
 
 // functions reads and changes Functions, and the ConfigMaps with their code.
-type functions struct{ *cluster }
+type functions struct {
+	*cluster
+	// codeGrace is the constant of this name, but in tests.
+	codeGrace time.Duration
+}
 
 // Deps are how a Client reaches the cluster.
 type Deps struct {
@@ -77,7 +82,7 @@ func New(access *Access, warnings io.Writer) (*Client, error) {
 func NewWith(deps Deps) *Client {
 	c := &cluster{context: deps.Context, kube: deps.Kube}
 	pods := components{c, deps.Streams}
-	return &Client{cluster: c, functions: functions{c}, components: pods, keyList: keyList{pods}, logs: deps.Logs, version: deps.Version}
+	return &Client{cluster: c, functions: functions{c, codeGrace}, components: pods, keyList: keyList{pods}, logs: deps.Logs, version: deps.Version}
 }
 
 // ServerVersion is the version of the API server, such as v1.34.0.
