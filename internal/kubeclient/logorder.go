@@ -16,7 +16,7 @@ import (
 
 // unread is a log that could not be read, or not to its end.
 type unread struct {
-	pod *corev1.Pod
+	log *podLog
 	err error
 }
 
@@ -39,7 +39,7 @@ func (f *follower) copyAll(ctx context.Context, pods []corev1.Pod) error {
 			waiting = err
 			continue
 		case err != nil:
-			failed = append(failed, unread{&pods[i], err})
+			failed = append(failed, unread{log, err})
 		default:
 			opened = append(opened, p)
 		}
@@ -54,8 +54,7 @@ func (f *follower) copyAll(ctx context.Context, pods []corev1.Pod) error {
 		return f.client.explain(f.request.Key, failed[0].err)
 	}
 	for _, u := range failed {
-		fmt.Fprintf(f.request.Notes, "the log of instance %s on node %s cannot be read: %v\n",
-			cidOf(u.pod), u.pod.Spec.NodeName, f.client.explain(f.request.Key, u.err))
+		f.noteUnread(u.log, f.client.explain(f.request.Key, u.err))
 	}
 	switch key := f.request.Key; {
 	case len(opened) > 0:
@@ -122,7 +121,7 @@ func (f *follower) merge(all []*podLines) (broken []unread, err error) {
 		for {
 			there, err := p.advance()
 			if err != nil {
-				broken = append(broken, unread{p.log.pod, err})
+				broken = append(broken, unread{p.log, err})
 			}
 			if !there || !p.at.Before(f.request.Since) {
 				return there

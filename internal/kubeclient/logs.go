@@ -64,12 +64,13 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{client: c, request: request, out: &lineWriter{w: request.Out, timestamps: request.Timestamps}, logs: map[types.UID]*podLog{}}
+	f := &follower{client: c, request: request, out: &lineWriter{w: request.Out, timestamps: request.Timestamps}, logs: map[types.UID]*podLog{},
+		failed: make(chan error, 1)}
 	if !request.Follow {
 		return f.copyAll(ctx, pods)
 	}
 	if len(pods) == 0 {
-		fmt.Fprintf(request.Notes, "function %s has no instance; waiting for one, which a call starts\n", request.Key)
+		f.note("function %s has no instance; waiting for one, which a call starts\n", request.Key)
 	}
 	if err := f.copyAll(ctx, pods[:min(len(pods), maxFollowed)]); err != nil && !Is(err, ReasonNoPod) {
 		return err
@@ -84,10 +85,12 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-f.failed:
+			return err
 		case <-ticker.C:
 		}
 		if now, err := c.Get(ctx, request.Key); Is(err, ReasonNotFound) || err == nil && now.UID != fn.UID {
-			fmt.Fprintf(request.Notes, "function %s was deleted: its log ends here\n", request.Key)
+			f.note("function %s was deleted: its log ends here\n", request.Key)
 			return nil
 		}
 		again, err := c.podsOf(ctx, fn)
@@ -114,6 +117,24 @@ type follower struct {
 	running sync.WaitGroup
 	logs    map[types.UID]*podLog
 	tooMany bool
+	// failed gets an error that trying again does not help against.
+	failed chan error
+	// noting is for request.Notes, which many write to.
+	noting sync.Mutex
+}
+
+func (f *follower) note(format string, args ...any) {
+	f.noting.Lock()
+	defer f.noting.Unlock()
+	fmt.Fprintf(f.request.Notes, format, args...)
+}
+
+// noteUnread says once about a log that it cannot be read.
+func (f *follower) noteUnread(log *podLog, explained error) {
+	if !log.noted {
+		f.note("the log of instance %s on node %s cannot be read: %v\n", cidOf(log.pod), log.pod.Spec.NodeName, explained)
+	}
+	log.noted = true
 }
 
 // followPods starts to copy the logs of new pods, and drops pods that are gone.
@@ -144,15 +165,44 @@ func (f *follower) followPods(ctx context.Context, pods []corev1.Pod) {
 
 func (f *follower) noteTooMany() {
 	if !f.tooMany {
-		fmt.Fprintf(f.request.Notes, "function %s has more instances than the %d whose logs are followed\n", f.request.Key, maxFollowed)
+		f.note("function %s has more instances than the %d whose logs are followed\n", f.request.Key, maxFollowed)
 	}
 	f.tooMany = true
 }
 
 func (f *follower) followLog(ctx context.Context, log *podLog) {
 	err := log.copy(ctx, f.client.logs, f.request, f.out)
+	if err != nil && !isNotYet(err) && ctx.Err() == nil {
+		f.judge(log, err)
+	}
 	log.endCopy(err == nil)
 }
+
+// judge ends Logs if trying again does not help, and says once what may pass.
+func (f *follower) judge(log *podLog, err error) {
+	var lost unwritten
+	if errors.As(err, &lost) {
+		f.fail(lost.error)
+		return
+	}
+	explained := f.client.explain(f.request.Key, err)
+	if Is(explained, ReasonForbidden) {
+		f.fail(explained)
+		return
+	}
+	f.noteUnread(log, explained)
+}
+
+func (f *follower) fail(err error) {
+	select {
+	case f.failed <- err:
+	default:
+		// Another log was first.
+	}
+}
+
+// unwritten is why lines that were read could not be written.
+type unwritten struct{ error }
 
 // podLog is how far a pod's log was copied.
 type podLog struct {
@@ -162,6 +212,8 @@ type podLog struct {
 	// means that it began after the request: all of its lines are wanted, and Tail is
 	// about those that were there.
 	busy, whole, fresh bool
+	// noted means that it was said that it cannot be read.
+	noted bool
 	// last is the time of the last line, zero if there was none.
 	last time.Time
 }
@@ -222,7 +274,7 @@ func (l *podLog) copy(ctx context.Context, logs LogOpener, request LogRequest, o
 		line, err := lines.ReadSlice('\n')
 		if len(line) > 0 {
 			if writeErr := l.print(out, line, later(resumed, request.Since.Add(-1))); writeErr != nil {
-				return writeErr
+				return unwritten{writeErr}
 			}
 		}
 		switch {

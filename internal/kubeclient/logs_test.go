@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -180,7 +181,7 @@ func TestAFollowedLogThatCouldNotBeReadIsReadLater(t *testing.T) {
 		defer cancel()
 		n := &nodes{open: func(pod string, nth int) (io.ReadCloser, error) {
 			switch {
-			case nth > 1:
+			case nth > 2:
 				return stuck{strings.NewReader("2026-03-01T12:00:01Z from " + pod + "\n"), ctx}, nil
 			case pod == "f-1":
 				return nodeGone()
@@ -188,12 +189,74 @@ func TestAFollowedLogThatCouldNotBeReadIsReadLater(t *testing.T) {
 			return io.NopCloser(strings.NewReader("")), nil
 		}}
 		c, _ := withPods(n, podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Minute, corev1.PodRunning))
-		var out bytes.Buffer
-		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: 7, Out: &out, Notes: io.Discard}); err != nil {
+		var out, notes bytes.Buffer
+		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: 7, Out: &out, Notes: &notes}); err != nil {
 			t.Fatal(err)
+		}
+		if told := strings.Count(notes.String(), "the log of instance 1"); told != 1 {
+			t.Errorf("that the log cannot be read is said %d times", told)
 		}
 		if !strings.Contains(out.String(), "1 | from f-1\n") || !slices.Contains(n.wanted, "f-1 function follow=true tail=7") {
 			t.Errorf("printed:\n%sasked for %q", out.String(), n.wanted)
+		}
+	})
+}
+
+// following follows the log of a function whose only instance comes later, until ctx ends.
+func following(ctx context.Context, t *testing.T, n *nodes, out, notes io.Writer) error {
+	c, kube := withPods(n)
+	go func() {
+		time.Sleep(3 * time.Second)
+		if err := kube.Create(ctx, podNamed("f-1", 0, corev1.PodRunning)); err != nil {
+			t.Error(err)
+		}
+	}()
+	return c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: -1, Out: out, Notes: notes})
+}
+
+func TestFollowingALogThatTheUserMayNotReadEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		n := &nodes{open: func(string, int) (io.ReadCloser, error) {
+			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods/log"}, "f-1", errors.New(`User "u" cannot get resource "pods/log" in API group "" in the namespace "default"`))
+		}}
+		wantError(t, following(ctx, t, n, io.Discard, io.Discard), ReasonForbidden, "you may not get pods/log")
+	})
+}
+
+func TestThatAFollowedLogCannotBeReadIsSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		n := &nodes{open: func(_ string, nth int) (io.ReadCloser, error) {
+			if nth <= 10 {
+				return nil, errors.New("dial tcp: i/o timeout")
+			}
+			return stuck{strings.NewReader("2026-03-01T12:00:01Z hi\n"), ctx}, nil
+		}}
+		var out, notes bytes.Buffer
+		if err := following(ctx, t, n, &out, &notes); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(notes.String(), "the log of instance 1 on node") != 1 || out.String() != "1 | hi\n" {
+			t.Errorf("printed:\n%snotes:\n%s", out.String(), notes.String())
+		}
+	})
+}
+
+// full is a disk that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestFollowingEndsWhenNothingCanBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		n := &nodes{open: func(string, int) (io.ReadCloser, error) { return text("2026-03-01T12:00:01Z hi") }}
+		if err := following(ctx, t, n, full{}, io.Discard); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("the error is %v", err)
 		}
 	})
 }
