@@ -17,7 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -280,6 +283,36 @@ func TestDeployOfCodeToACluster(t *testing.T) {
 	two := yamlOf("fine", "template: {image: 'example.com/x:1'}") + "---\n" + yamlOf("wrong", "template: {command: [./x]}")
 	s.play(t, strings.NewReader(two), "deploy", "-f", "-").expect(t, exitUsage, "err", "function team/wrong: spec.template.command", "without an image")
 	s.run(t, "describe", "fine").expect(t, exitPlatform, "err", "there is no function team/fine")
+}
+
+func TestDeployGoesOnIfOnlyItsCleanUpFails(t *testing.T) {
+	s := newClusterHarness(t)
+	dir := write(t, map[string]string{"main.py": "x", "words.py": "1",
+		"a.yaml": yamlOf("a", "template: {runtimeRef: {name: python3.13}, handler: main.handle, code: {path: .}}") + "---\n" + yamlOf("b", "template: {image: 'example.com/b:1'}")})
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "c", errors.New("no"))
+	codes := 0
+	s.kube = interceptor.NewClient(s.kube.(client.WithWatch), interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if of, ok := o.(interface{ GetKind() string }); ok && of.GetKind() == "ConfigMap" {
+				if codes++; codes == 2 {
+					return refusal
+				}
+			}
+			return c.Apply(ctx, o, options...)
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return refusal },
+	})
+	deploy := func(words string) outcome {
+		if err := os.WriteFile(filepath.Join(dir, "words.py"), []byte(words), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return s.run(t, "deploy", "-f", filepath.Join(dir, "a.yaml"))
+	}
+	deploy("1").expect(t, exitPlatform, "err", "function team/a was created", "deploy it again", "1 of 2 functions were not applied")
+	deploy("2").expect(t, exitOK, "out", "function team/a configured", "function team/b created")
+	got := deploy("3")
+	got.expect(t, exitOK, "out", "function team/a configured", "function team/b unchanged")
+	got.expect(t, exitOK, "err", "note: the ConfigMap a-code-")
 }
 
 func TestAFunctionInAClusterLooksAsItShould(t *testing.T) {

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -34,7 +36,7 @@ func (f *finder) cluster() (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clusterTarget(client, access, &f.flags), nil
+	return clusterTarget(client, access, &f.flags, f.Err), nil
 }
 
 // access reads the kubeconfig that flags, environment and settings name.
@@ -44,8 +46,8 @@ func (f *finder) access() (*kubeclient.Access, error) {
 	})
 }
 
-func clusterTarget(client *kubeclient.Client, access *kubeclient.Access, flags *clusterFlags) *target {
-	c := &clusterWindlass{Client: client, flags: flags}
+func clusterTarget(client *kubeclient.Client, access *kubeclient.Access, flags *clusterFlags, notes io.Writer) *target {
+	c := &clusterWindlass{Client: client, flags: flags, notes: notes}
 	return &target{registry: c, editor: c, logReader: c, callLookup: c, router: c, decisionSource: c, snapshotSource: c, keyStore: c, pods: c, context: access.Context,
 		namespace: cmp.Or(access.Namespace, v1alpha1.DefaultNamespace)}
 }
@@ -65,6 +67,8 @@ func (h *host) kubeconfigFiles() []string {
 type clusterWindlass struct {
 	*kubeclient.Client
 	flags *clusterFlags
+	// notes is for what the user should know beside the result.
+	notes io.Writer
 }
 
 func (c *clusterWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
@@ -73,7 +77,11 @@ func (c *clusterWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, dryRun bool) (localapi.Applied, error) {
-		return asLocal(c.Apply(ctx, change, kubeclient.Options{Force: c.flags.forceConflicts, DryRun: dryRun}))
+		applied, err := c.Apply(ctx, change, kubeclient.Options{Force: c.flags.forceConflicts, DryRun: dryRun})
+		if applied.Note != "" {
+			fmt.Fprintln(c.notes, "note:", printable(applied.Note))
+		}
+		return asLocal(applied, err)
 	}, nil
 }
 

@@ -173,6 +173,10 @@ func (d *deployer) deploy(ctx context.Context, t *target, manifests []manifest, 
 	}
 	for i, apply := range applies {
 		applied, err := apply(ctx, flags.dryRun)
+		left := len(applies) - i
+		if applied.Function != nil {
+			left--
+		}
 		if err == nil && flags.wait > 0 {
 			fmt.Fprintf(d.Err, "function %s %s, waiting until an instance of it has started\n", applied.Function.Key(), applied.Result)
 			if applied.Function, err = d.awaitProof(ctx, t, applied.Function, flags.wait); err == nil {
@@ -180,8 +184,8 @@ func (d *deployer) deploy(ctx context.Context, t *target, manifests []manifest, 
 			}
 		}
 		if err != nil {
-			if left := len(manifests) - i; left > 1 {
-				return fmt.Errorf("%w\n%d of %d functions were not applied; correct this one and deploy again", err, left, len(manifests))
+			if i < len(applies)-1 {
+				return fmt.Errorf("%w\n%d of %d functions were not applied; correct this one and deploy again", err, left, len(applies))
 			}
 			return err
 		}

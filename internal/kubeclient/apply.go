@@ -48,6 +48,8 @@ type Applied struct {
 	Function *v1alpha1.Function
 	// Before is the function as it was; nil if it is new.
 	Before *v1alpha1.Function
+	// Note says what of an earlier change could not be removed, if anything.
+	Note string
 }
 
 // Options of changes.
@@ -127,10 +129,13 @@ func (f *functions) Apply(ctx context.Context, change *Change, options Options) 
 		return Applied{}, f.dropCode(ctx, change, before, err)
 	}
 	if before == nil {
-		// Only now is there an owner for it.
-		return applied(before, after), f.applyCode(ctx, change, after)
+		return applied(before, after), f.ownCode(ctx, change, after)
 	}
-	return applied(before, after), f.removeOldCode(ctx, before, after)
+	result := applied(before, after)
+	if err := f.removeOldCode(ctx, before, after); err != nil {
+		result.Note = err.Error()
+	}
+	return result, nil
 }
 
 // refuseDeleting refuses to change a function that is being deleted.
@@ -238,6 +243,14 @@ func (f *functions) applyCode(ctx context.Context, change *Change, owner *v1alph
 	return nil
 }
 
+// ownCode makes a new function the owner of its ConfigMap, which was there before it.
+func (f *functions) ownCode(ctx context.Context, change *Change, owner *v1alpha1.Function) error {
+	if err := f.applyCode(ctx, change, owner); err != nil {
+		return fmt.Errorf("function %s was created, but its code would stay when it is deleted: %w\ndeploy it again", owner.Key(), err)
+	}
+	return nil
+}
+
 // dropCode removes the ConfigMap of a new function that was refused: it has no
 // owner that would take it along. After any other error the function may exist.
 func (f *functions) dropCode(ctx context.Context, change *Change, before *v1alpha1.Function, err error) error {
@@ -272,7 +285,7 @@ func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.F
 	}
 	revisions, err := f.Revisions(ctx, after)
 	if err != nil {
-		return err
+		return fmt.Errorf("old code of function %s is left: %w", after.Key(), err)
 	}
 	for i := range revisions {
 		kept = append(kept, configMapOf(&revisions[i].Spec.Template))
@@ -282,14 +295,14 @@ func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.F
 		wellknown.LabelManagedBy: wellknown.ManagedBy, labelComponent: codeComponent, wellknown.LabelFunction: after.Name,
 	})
 	if err != nil {
-		return f.explainCode(after.Key(), err)
+		return fmt.Errorf("old code of function %s is left: %w", after.Key(), f.explain(after.Key(), err))
 	}
 	for i := range list.Items {
 		if slices.Contains(kept, list.Items[i].Name) || time.Since(list.Items[i].CreationTimestamp.Time) < f.codeGrace {
 			continue
 		}
 		if err := f.kube.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {
-			return f.explainCode(after.Key(), err)
+			return fmt.Errorf("the ConfigMap %s with old code of function %s is left: %w", list.Items[i].Name, after.Key(), f.explain(after.Key(), err))
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,5 +133,25 @@ func TestOldCodeGoesWithALaterDeploy(t *testing.T) {
 	}
 	if hasCode(t, kube, first) || !hasCode(t, kube, second) || !hasCode(t, kube, third) {
 		t.Errorf("the code exists: %t, %t, %t", hasCode(t, kube, first), hasCode(t, kube, second), hasCode(t, kube, third))
+	}
+}
+
+func TestOldCodeThatCannotBeRemovedIsANote(t *testing.T) {
+	kube := interceptor.NewClient(aged(fake.NewClientBuilder().WithScheme(Scheme()).Build(), 2*time.Hour), interceptor.Funcs{
+		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, o.GetName(), errors.New("no"))
+		},
+	})
+	c := NewWith(Deps{Context: "test", Kube: kube})
+	var last Applied
+	first := withWords(t, "1")
+	for _, change := range []*Change{first, withWords(t, "2"), withWords(t, "3")} {
+		var err error
+		if last, err = c.Apply(t.Context(), change, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last.Result != Configured || !strings.Contains(last.Note, first.function.Spec.Template.Code.ConfigMapRef.Name) {
+		t.Errorf("the function is %s, and the note is %q", last.Result, last.Note)
 	}
 }
