@@ -65,14 +65,18 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 		return err
 	}
 	f := &follower{client: c, request: request, out: &lineWriter{w: request.Out, timestamps: request.Timestamps}, logs: map[types.UID]*podLog{},
-		failed: make(chan error, 1)}
+		failed: make(chan error, 1), passedOver: map[types.UID]bool{}}
 	if !request.Follow {
 		return f.copyAll(ctx, pods)
 	}
 	if len(pods) == 0 {
 		f.note("function %s has no instance; waiting for one, which a call starts\n", request.Key)
 	}
-	if err := f.copyAll(ctx, pods[:min(len(pods), maxFollowed)]); err != nil && !Is(err, ReasonNoPod) {
+	first := min(len(pods), maxFollowed)
+	for i := range pods[first:] {
+		f.passedOver[pods[first+i].UID] = true
+	}
+	if err := f.copyAll(ctx, pods[:first]); err != nil && !Is(err, ReasonNoPod) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -117,6 +121,8 @@ type follower struct {
 	running sync.WaitGroup
 	logs    map[types.UID]*podLog
 	tooMany bool
+	// passedOver are pods that were there at the request, and too many.
+	passedOver map[types.UID]bool
 	// failed gets an error that trying again does not help against.
 	failed chan error
 	// noting is for request.Notes, which many write to.
@@ -149,7 +155,7 @@ func (f *follower) followPods(ctx context.Context, pods []corev1.Pod) {
 				f.noteTooMany()
 				continue
 			}
-			log = &podLog{fresh: true}
+			log = &podLog{fresh: !f.passedOver[pod.UID]}
 			f.logs[pod.UID] = log
 		}
 		if log.beginCopy(pod) {

@@ -426,3 +426,37 @@ func TestNoMoreLogsAreFollowedThanAllowed(t *testing.T) {
 		}
 	})
 }
+
+func TestAnOldPodThatIsFollowedLateHasNoMoreLinesThanRequested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		n := &nodes{open: func(pod string, nth int) (io.ReadCloser, error) {
+			switch {
+			case nth == 1 && pod == "f-7":
+				return notStarted()
+			case nth == 1 && pod != "f-old":
+				return text("2026-03-01T12:00:00Z hi")
+			}
+			return stuck{strings.NewReader(""), ctx}, nil
+		}}
+		var pods []*corev1.Pod
+		for i := range maxFollowed {
+			pods = append(pods, podNamed(fmt.Sprintf("f-%d", i), time.Hour, corev1.PodRunning))
+		}
+		c, kube := withPods(n, append(pods, podNamed("f-old", time.Minute, corev1.PodRunning))...)
+		time.AfterFunc(3*time.Second, func() {
+			if err := errors.Join(kube.Delete(ctx, pods[0]), kube.Delete(ctx, pods[1]), kube.Create(ctx, podNamed("f-new", 0, corev1.PodRunning))); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: 20, Out: io.Discard, Notes: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"f-old function follow=true tail=20", "f-new function follow=true", "f-7 function follow=true"} {
+			if !slices.Contains(n.wanted, want) {
+				t.Errorf("asked for %q, want %q", n.wanted, want)
+			}
+		}
+	})
+}
