@@ -2,11 +2,18 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -15,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/mtls"
 	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/controller"
 	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/gateway/auth"
@@ -34,34 +42,17 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
 	role.RegisterExpiry(registry, tls)
-	runtimes, err := readRuntimes(config.RuntimesFile)
+	settings, err := config.settings(log)
 	if err != nil {
 		return err
 	}
-	rest, err := restConfig()
+	api, err := restConfig()
 	if err != nil {
 		return err
 	}
-	urls, err := config.Hosts.urls()
-	if err != nil {
-		return err
-	}
-	permits, err := readPermits(config.PolicyFile, log)
-	if err != nil {
-		return err
-	}
-	c, err := controller.New(controller.Config{
-		Namespace: config.Namespace, Namespaces: config.Namespaces, SchedulerService: config.Schedulers,
-		Hosts: gatewayaddress.Rules{URLs: urls, Permits: permits}, Runtimes: runtimes, Egress: config.Egress, NodeAgents: config.NodeAgents, LatencyCritical: config.LatencyCritical, LeaderElection: config.LeaderElection,
-	}, controller.Deps{
-		REST: rest, Registerer: registry, Log: log,
-		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.Domain().Scheduler()))},
-	})
-	if err != nil {
-		return err
-	}
+	var made atomic.Pointer[controller.Controller]
 	unready := func() string {
-		if !c.Ready() {
+		if c := made.Load(); c == nil || !c.Ready() {
 			return role.Starting
 		}
 		return ""
@@ -69,8 +60,66 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	if err := role.ServeOperations(parts, config.Common, serve.Operations(registry, unready), log); err != nil {
 		return err
 	}
+	if err := awaitAPIServer(ctx, api, log); err != nil {
+		return role.UnlessDone(ctx, err)
+	}
+	c, err := controller.New(settings, controller.Deps{
+		REST: api, Registerer: registry, Log: log,
+		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.Domain().Scheduler()))},
+	})
+	if err != nil {
+		return err
+	}
+	made.Store(c)
 	parts.Start("controller", c.Run)
 	return role.UntilDone(ctx, parts)
+}
+
+// settings are those of the controller itself, with what is in files.
+func (c ControllerConfig) settings(log *slog.Logger) (controller.Config, error) {
+	runtimes, err := readRuntimes(c.RuntimesFile)
+	if err != nil {
+		return controller.Config{}, err
+	}
+	urls, err := c.Hosts.urls()
+	if err != nil {
+		return controller.Config{}, err
+	}
+	permits, err := readPermits(c.PolicyFile, log)
+	if err != nil {
+		return controller.Config{}, err
+	}
+	return controller.Config{
+		Namespace: c.Namespace, Namespaces: c.Namespaces, SchedulerService: c.Schedulers,
+		Hosts: gatewayaddress.Rules{URLs: urls, Permits: permits}, Runtimes: runtimes, Egress: c.Egress, NodeAgents: c.NodeAgents,
+		LatencyCritical: c.LatencyCritical, LeaderElection: c.LeaderElection,
+	}, nil
+}
+
+// apiServerRetry is how long after a failure awaitAPIServer asks again.
+const apiServerRetry = 2 * time.Second
+
+// awaitAPIServer waits until the API server says what it knows of Windlass's kinds, or that it knows
+// none or does not tell. A program that exited instead would be restarted less and less often, and
+// would be away for minutes after an outage.
+func awaitAPIServer(ctx context.Context, config *rest.Config, log *slog.Logger) error {
+	api, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	warned := false
+	return sleep.Until(ctx, apiServerRetry, func() (bool, error) {
+		err := api.RESTClient().Get().AbsPath("/apis", v1alpha1.GroupVersion.String()).Do(ctx).Error()
+		var answer apierrors.APIStatus
+		if err == nil || errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError {
+			return true, nil
+		}
+		if !warned && ctx.Err() == nil {
+			log.Warn("the API server does not answer; trying again until it does", "every", apiServerRetry, "err", err)
+		}
+		warned = true
+		return false, nil
+	})
 }
 
 // readPermits reads which hosts functions of a namespace may have; none if no file is named.
@@ -114,7 +163,7 @@ func Cleanup(ctx context.Context, config CleanupConfig) error {
 	defer cancel()
 	log, flush := newLog(config.Common, role.NewRegistry())
 	defer flush()
-	rest, err := restConfig()
+	api, err := restConfig()
 	if err != nil {
 		return err
 	}
@@ -122,7 +171,7 @@ func Cleanup(ctx context.Context, config CleanupConfig) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(rest, client.Options{Scheme: scheme})
+	c, err := client.New(api, client.Options{Scheme: scheme})
 	if err != nil {
 		return err
 	}
