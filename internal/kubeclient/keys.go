@@ -65,9 +65,13 @@ func isConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.
 // keysSecret returns the Secret, or a new one that is not stored yet.
 func (k *keyList) keysSecret(ctx context.Context, namespace string) (*corev1.Secret, error) {
 	if namespace == "" {
-		pods, err := k.gatewayPods(ctx, "")
+		// Keys must be revoked also while no gateway is ready.
+		pods, err := k.allPods(ctx, gateways, "")
 		if err != nil {
 			return nil, err
+		}
+		if len(pods) == 0 {
+			return nil, &Error{Reason: ReasonNoPod, Message: k.noneReady(gateways, "", 0) + ", or name its namespace with --windlass-namespace"}
 		}
 		namespace = pods[0].Namespace
 	}
