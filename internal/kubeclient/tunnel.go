@@ -1,6 +1,7 @@
 package kubeclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,11 +67,38 @@ func (c *components) OpenTunnel(ctx context.Context, namespace string) (*Tunnel,
 	if err != nil {
 		return nil, err
 	}
-	tunnel, err := c.openTunnel(ctx, &pods[0], gateways)
+	tunnel, err := c.openFirst(ctx, pods, gateways)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nthe call was not sent; without a port-forward, name the gateway's URL with --gateway", err)
 	}
 	return tunnel, nil
+}
+
+// openFirst connects to the first of pods that answers, and shares the time between them: one on a
+// node that is gone is ready for a while yet. The error is that of the first pod.
+func (c *components) openFirst(ctx context.Context, pods []corev1.Pod, to component) (*Tunnel, error) {
+	var first error
+	for i := range pods {
+		tunnel, err := c.openWithin(ctx, &pods[i], to, len(pods)-i)
+		if err == nil {
+			return tunnel, nil
+		}
+		first = cmp.Or(first, err)
+		if Is(err, ReasonForbidden) || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, first
+}
+
+// openWithin connects within one of several shares of the time that is left.
+func (c *components) openWithin(ctx context.Context, pod *corev1.Pod, to component, shares int) (*Tunnel, error) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(shares))
+		defer cancel()
+	}
+	return c.openTunnel(ctx, pod, to)
 }
 
 // gatewayPods are the gateways' pods that are ready, at least one.

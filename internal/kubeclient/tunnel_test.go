@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,9 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/streaming/pkg/httpstream"
@@ -282,6 +285,69 @@ func TestNobodyWaitsLongForASilentNode(t *testing.T) {
 				synctest.Wait()
 				if silent.closed.Load() == 0 {
 					t.Error("the connection that came late stays open")
+				}
+			})
+		})
+	}
+}
+
+// someNodes are dialed one after the other; each says what comes of it.
+type someNodes struct {
+	mu    sync.Mutex
+	asked []string
+	dial  map[string]func() (httpstream.Connection, error)
+}
+
+func (d *someNodes) DialPod(_, pod string) (httpstream.Connection, error) {
+	d.mu.Lock()
+	d.asked = append(d.asked, pod)
+	d.mu.Unlock()
+	return d.dial[pod]()
+}
+
+func TestATunnelLeadsToTheFirstGatewayThatConnects(t *testing.T) {
+	gone := func() (httpstream.Connection, error) {
+		return nil, apierrors.NewInternalError(errors.New("error dialing backend: dial tcp 10.0.0.1:10250: i/o timeout"))
+	}
+	forbidden := func() (httpstream.Connection, error) {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods/portforward"}, "a", errors.New(`User "u" cannot create resource "pods/portforward" in API group "" in the namespace "windlass"`))
+	}
+	connects := func() (httpstream.Connection, error) { return &lateConnection{dialer: &silentDialer{}}, nil }
+	for name, tt := range map[string]struct {
+		a, b  func() (httpstream.Connection, error)
+		to    string
+		asked string
+		fails Reason
+	}{
+		"both serve":        {connects, connects, "windlass/a", "[a]", ""},
+		"one is gone":       {gone, connects, "windlass/b", "[a b]", ""},
+		"one is silent":     {nil, connects, "windlass/b", "[a b]", ""},
+		"both are gone":     {gone, gone, "", "[a b]", ReasonRefused},
+		"no right for both": {forbidden, connects, "", "[a]", ReasonForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				if tt.a == nil {
+					tt.a = func() (httpstream.Connection, error) {
+						<-ctx.Done()
+						return gone()
+					}
+				}
+				d := &someNodes{dial: map[string]func() (httpstream.Connection, error){"a": tt.a, "b": tt.b}}
+				c := NewWith(Deps{Context: "test", Streams: d, Kube: fake.NewClientBuilder().WithScheme(Scheme()).WithObjects(
+					gatewayPod("a", corev1.ConditionTrue), gatewayPod("b", corev1.ConditionTrue)).Build()})
+				tunnel, err := c.OpenTunnel(ctx, "")
+				if tt.fails != "" {
+					wantError(t, err, tt.fails, "the call was not sent", "--gateway")
+				} else if err != nil || tunnel.Pod != tt.to {
+					t.Errorf("the tunnel is %+v, %v", tunnel, err)
+				}
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				if asked := fmt.Sprint(d.asked); asked != tt.asked {
+					t.Errorf("dialled %s, want %s", asked, tt.asked)
 				}
 			})
 		})
