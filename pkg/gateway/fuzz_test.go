@@ -31,7 +31,7 @@ func FuzzRoute(f *testing.F) {
 		fn.Namespace, fn.Name = key.Namespace, key.Name
 		functions.Put(rollout.Alone(fn))
 	}
-	g := &Gateway{deps: Deps{Catalog: functions}, own: newOwnHosts(address.Rules{})}
+	g := &Gateway{deps: Deps{Catalog: functions}, own: newOwnHosts(address.Rules{}, functions)}
 	for _, target := range []string{"/function/f.a/x?y", "/function/f", "/function/f%2ea/x", "/function/../f.a", "http://h/function/a/b", "/function/f/%00", "*", "/function/f.a//f?%zz", "/function/a%2ff/\""} {
 		f.Add(target)
 	}

@@ -44,16 +44,11 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	admitter, calls := newAdmitter(config.capacity()), newCalls(config.MaxInvocations)
 	picker := newPicker()
 	metrics := newMetrics(deps.Registry, deps.Catalog, admitter)
-	g := &Gateway{
+	own := newOwnHosts(address.Rules{URLs: config.URLs, Permits: deps.Callers.Permits}, deps.Catalog)
+	return &Gateway{
 		config: config, deps: deps, metrics: metrics, admitter: admitter, calls: calls,
-		shell: newShell(config, deps, calls, metrics, picker), picker: picker,
-		own: newOwnHosts(address.Rules{URLs: config.URLs, Permits: deps.Callers.Permits}),
-	}
-	// A call may come before the watch has reported its function.
-	for _, entry := range deps.Catalog.List() {
-		g.own.changed(catalog.Event{Key: entry.Key(), Entry: entry})
-	}
-	return g, nil
+		shell: newShell(config, deps, calls, metrics, picker, own), picker: picker, own: own,
+	}, nil
 }
 
 // Run keeps the streams to schedulers and offers tickets again that wait too long, until ctx
@@ -64,12 +59,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer watching.Wait()
 	defer cancel()
 	known := make(namespaces)
-	begun := sync.OnceFunc(func() { g.own.dropGone(g.deps.Catalog) })
 	watching.Go(func() {
-		_ = g.deps.Catalog.Watch(ctx, func(e catalog.Event) {
-			begun()
-			g.functionChanged(known, e)
-		})
+		_ = g.deps.Catalog.Watch(ctx, func(e catalog.Event) { g.functionChanged(known, e) })
 	})
 	g.shell.run(ctx)
 	return nil

@@ -18,7 +18,7 @@ import (
 // looks for calls that have waited for long without a ticket: as often as schedulers decide.
 const reportEvery = 100 * time.Millisecond
 
-// dropEvery is how often the gateway looks for pools whose revisions are gone.
+// dropEvery is how often the gateway looks for pools whose revisions are gone, and for hosts whose functions are.
 const dropEvery = 5 * time.Second
 
 // pools has a pool for each revision that has been called here.

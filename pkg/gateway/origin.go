@@ -11,11 +11,24 @@ import (
 
 // ownHosts knows which function has which of the hosts that functions ask for.
 type ownHosts struct {
-	mu    sync.RWMutex // guards the table
+	mu    sync.RWMutex // guards everything below
 	table *address.Table
+	// unreported are those that were read at first and that no event was about yet. A watch does not report
+	// one that goes before its turn.
+	unreported map[invocation.FunctionKey]struct{}
 }
 
-func newOwnHosts(rules address.Rules) *ownHosts { return &ownHosts{table: address.NewTable(rules)} }
+// newOwnHosts reads the functions at once: a call may come before the watch has reported its function.
+func newOwnHosts(rules address.Rules, functions catalog.Reader) *ownHosts {
+	o := &ownHosts{table: address.NewTable(rules), unreported: make(map[invocation.FunctionKey]struct{})}
+	for _, entry := range functions.List() {
+		o.changed(catalog.Event{Key: entry.Key(), Entry: entry})
+		if len(entry.Function.Spec.Expose.Hosts) > 0 {
+			o.unreported[entry.Key()] = struct{}{}
+		}
+	}
+	return o
+}
 
 // owner is the function that has a host; claimed reports whether any function asks for it.
 func (o *ownHosts) owner(host string) (key invocation.FunctionKey, known, claimed bool) {
@@ -27,6 +40,7 @@ func (o *ownHosts) owner(host string) (key invocation.FunctionKey, known, claime
 func (o *ownHosts) changed(e catalog.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	delete(o.unreported, e.Key)
 	if e.Entry == nil {
 		o.table.Remove(e.Key)
 		return
@@ -34,12 +48,16 @@ func (o *ownHosts) changed(e catalog.Event) {
 	o.table.Put(address.Claim{Key: e.Key, Created: e.Entry.Function.CreationTimestamp.Time}, e.Entry.Function.Spec.Expose.Hosts)
 }
 
-// dropGone forgets the functions that have gone since they were read. A watch that begins later does not
-// report them.
+// dropGone forgets the functions that went without an event.
 func (o *ownHosts) dropGone(functions catalog.Reader) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.table.Keep(func(key invocation.FunctionKey) bool { _, exists := functions.Get(key); return exists })
+	for key := range o.unreported {
+		if _, exists := functions.Get(key); !exists {
+			delete(o.unreported, key)
+			o.table.Remove(key)
+		}
+	}
 }
 
 // ownPath is what of a function's own origin is Windlass's.

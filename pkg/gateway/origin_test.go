@@ -4,52 +4,73 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// A watch does not report a function that was gone before it began.
-func TestAFunctionThatGoesBeforeItsGatewayRunsLeavesNoHost(t *testing.T) {
-	functions := catalog.New()
-	put := func(name string, hosts ...v1alpha1.Hostname) {
-		fn := &v1alpha1.Function{}
-		fn.Name, fn.Spec.Expose.Hosts = name, hosts
-		functions.Put(rollout.Alone(fn))
-	}
-	put("gone", "shop.example.org")
-	put("kept", "other.example.org")
-	config := DefaultConfig()
-	config.ClaimAddr = "127.0.0.1:1"
-	g, err := New(config, Deps{Catalog: functions, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: "one"})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := func(host string) bool { _, _, claimed := g.own.owner(host); return claimed }
-	if !asked("shop.example.org") || !asked("other.example.org") {
-		t.Fatal("a gateway that does not run yet knows no hosts")
-	}
-	functions.Remove(invocation.FunctionKey{Name: "gone"})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	limit, stop := context.WithTimeout(ctx, 10*time.Second)
-	defer stop()
-	if err := sleep.Until(limit, time.Millisecond, func() (bool, error) { return !asked("shop.example.org"), nil }); err != nil {
-		t.Errorf("its host is kept: %v", err)
-	}
-	if !asked("other.example.org") {
-		t.Error("another host is gone")
-	}
-	cancel()
-	<-ended
+// A watch does not report a function that was gone before it began, or before its first turn came.
+func TestFunctionsThatGoBeforeAWatchReportsThemLeaveNoHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		functions := catalog.New()
+		put := func(name string, hosts ...v1alpha1.Hostname) {
+			fn := &v1alpha1.Function{}
+			fn.Name, fn.Spec.Expose.Hosts = name, hosts
+			functions.Put(rollout.Alone(fn))
+		}
+		put("early", "early.example.org")
+		put("first", "first.example.org")
+		put("late", "late.example.org")
+		config := DefaultConfig()
+		config.ClaimAddr = "127.0.0.1:1"
+		g, err := New(config, Deps{
+			Catalog: watchedCatalog{functions, func(catalog.Event) { functions.Remove(invocation.FunctionKey{Name: "late"}) }},
+			Router:  ownership.NewStatic(ownership.Owner{ID: "one", Addr: "one"}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := func(host string) bool { _, _, claimed := g.own.owner(host); return claimed }
+		if !asked("early.example.org") || !asked("first.example.org") || !asked("late.example.org") {
+			t.Fatal("a gateway that does not run yet knows no hosts")
+		}
+		functions.Remove(invocation.FunctionKey{Name: "early"})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- g.Run(ctx) }()
+		time.Sleep(dropEvery + time.Second)
+		if asked("early.example.org") {
+			t.Error("the host of a function that went before the watch is kept")
+		}
+		if asked("late.example.org") {
+			t.Error("the host of a function that went while the watch began is kept")
+		}
+		if !asked("first.example.org") {
+			t.Error("the host of a function that exists is gone")
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// watchedCatalog calls reported after each event.
+type watchedCatalog struct {
+	*catalog.Catalog
+	reported func(catalog.Event)
+}
+
+func (c watchedCatalog) Watch(ctx context.Context, handle func(catalog.Event)) error {
+	return c.Catalog.Watch(ctx, func(e catalog.Event) {
+		handle(e)
+		c.reported(e)
+	})
 }
 
 func TestCookiesStayWithTheirFunction(t *testing.T) {

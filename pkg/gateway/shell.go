@@ -22,6 +22,7 @@ type shell struct {
 	calls   *calls
 	metrics *metrics
 	picker  *picker
+	own     *ownHosts
 	links   *links
 	agents  *agentConns
 	pools   *pools
@@ -31,9 +32,9 @@ type shell struct {
 	retrySignal chan struct{}
 }
 
-func newShell(config Config, deps Deps, calls *calls, metrics *metrics, picker *picker) *shell {
+func newShell(config Config, deps Deps, calls *calls, metrics *metrics, picker *picker, own *ownHosts) *shell {
 	s := &shell{
-		config: config, deps: deps, calls: calls, metrics: metrics, picker: picker, pools: newPools(), agents: newAgentConns(),
+		config: config, deps: deps, calls: calls, metrics: metrics, picker: picker, own: own, pools: newPools(), agents: newAgentConns(),
 		retrySignal: make(chan struct{}, 1),
 	}
 	s.links = newLinks(config, deps, s.onRefusal)
@@ -73,6 +74,7 @@ func (s *shell) run(ctx context.Context) {
 			s.sweep(now)
 		case <-drops.C:
 			s.dropGone()
+			s.own.dropGone(s.deps.Catalog)
 		case <-s.deps.Router.Changed():
 			s.onRouteChange(time.Now())
 		case <-s.links.forgotten:

@@ -116,15 +116,6 @@ func (t *Table) Remove(key invocation.FunctionKey) {
 	}
 }
 
-// Keep takes out all functions but those that exist.
-func (t *Table) Keep(exists func(invocation.FunctionKey) bool) {
-	for key := range t.asked {
-		if !exists(key) {
-			t.Remove(key)
-		}
-	}
-}
-
 // Owner is the function that has a host; known is false if none has. claimed reports whether
 // any function asks for it, so that the administrator could permit it.
 func (t *Table) Owner(host string) (owner invocation.FunctionKey, known, claimed bool) {
