@@ -166,35 +166,45 @@ func (a *Agent) setBand(now time.Duration, s *session, e callorder.SetBand) {
 	s.reply(&nodewire.ComputeReply{Kind: &nodewire.ComputeReply_Low{Low: &nodewire.Low{Low: e.Low}}})
 }
 
+// belongsLow reports whether an instance is to be in the low band now.
+func (a *Agent) belongsLow(s *session) bool { return s.low && !a.state.breaths.breathing(s.id) }
+
 // writeBand puts an instance into the band where it belongs now. It is called again until that
 // succeeds.
 func (a *Agent) writeBand(s *session) {
-	low := s.low && !a.state.breaths.breathing(s.id)
+	low := a.belongsLow(s)
 	if low == s.inLow {
 		return
 	}
-	err := s.group.SetLow(low)
-	if err == nil {
+	switch err := s.group.SetLow(low); {
+	case err == nil:
 		a.metrics.bands.Inc()
 		s.inLow, s.failing = low, false
-		return
-	}
-	if errors.Is(err, errors.ErrUnsupported) {
+	case errors.Is(err, errors.ErrUnsupported):
 		s.inLow, s.bandless = low, true
+	default:
+		a.noteFailure(s, low, err)
+	}
+}
+
+// keepLow puts an instance back into the low band that somebody else has lifted.
+func (a *Agent) keepLow(s *session) {
+	if !s.inLow || s.bandless || !a.belongsLow(s) {
 		return
 	}
+	if err := s.group.SetLow(true); err != nil {
+		a.noteFailure(s, true, err)
+		return
+	}
+	s.failing = false
+}
+
+func (a *Agent) noteFailure(s *session, low bool, err error) {
 	a.metrics.failed.WithLabelValues(fileOf(err)).Inc()
 	if !s.failing {
 		a.deps.Log.Warn("an instance cannot be moved between bands", "err", err, "low", low, "instance", s.name)
 	}
 	s.failing = true
-}
-
-// keepLow puts an instance back into the low band that somebody else has lifted. A failure is one of the next move, too.
-func (s *session) keepLow() {
-	if s.inLow && !s.bandless {
-		_ = s.group.SetLow(true)
-	}
 }
 
 // fileOf is the name of the file that an error is about.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,13 +82,20 @@ func TestABatchInstanceIsLowOnACalmMachine(t *testing.T) {
 // systemd lifts the groups of pods when it applies their weights again.
 func TestAnInstanceThatSomebodyElseLiftsIsLowAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMachine(t, nil)
+		reg := prometheus.NewRegistry()
+		m := newMachine(t, func(_ *Config, d *Deps) { d.Registry = reg })
 		defer m.run()()
 		m.connectAs("Batch", "b")
 		m.pass(time.Second)
 		if err := m.group("b").SetLow(false); err != nil {
 			t.Fatal(err)
 		}
+		m.group("b").failWith(&fs.PathError{Op: "write", Path: "/sys/fs/cgroup/pod1/cpu.idle", Err: syscall.EINVAL})
+		m.pass(1200 * time.Millisecond)
+		if n := value(t, reg, "windlass_node_failed_writes_total", "cpu.idle"); n < 1 {
+			t.Errorf("%v failures", n)
+		}
+		m.group("b").failWith(nil)
 		m.pass(1200 * time.Millisecond)
 		expectLow(t, m, "b", true)
 		before := m.group("b").lowered

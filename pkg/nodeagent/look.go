@@ -173,7 +173,7 @@ func (a *Agent) lookAtLow(now time.Duration) {
 	low := 0
 	for _, s := range a.state.sessions {
 		if keep {
-			s.keepLow()
+			a.keepLow(s)
 		}
 		a.writeBand(s)
 		a.metrics.countBatch(s)

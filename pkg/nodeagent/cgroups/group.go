@@ -109,8 +109,8 @@ func (v *version) parseUsage(text []byte) (time.Duration, error) {
 }
 
 // SetLow moves the group into the low band or back. After an error of the way back it is still
-// low for the journal, and SetLow may be called again. So it may while the group is low: systemd lifts one when it
-// applies the weight of its unit again, as after a daemon-reload.
+// low for the journal, and SetLow may be called again. So it may while the group is low, to lower it again if
+// somebody else has lifted it.
 func (g *Group) SetLow(low bool) error {
 	switch {
 	case !low && !g.low:
@@ -118,19 +118,32 @@ func (g *Group) SetLow(low bool) error {
 	case g.lever == leverNone:
 		return fmt.Errorf("cgroups: the group has no bands: %w", errors.ErrUnsupported)
 	case low && g.low:
-		return g.putLow()
+		return g.keepLow()
 	case low:
 		return g.lower()
 	}
 	return g.lift()
 }
 
-// putLow writes nothing but what makes a group low, which is nothing new for one that is.
-func (g *Group) putLow() error {
-	if g.lever == leverIdle {
-		return put(g.idle, "1")
+// keepLow lowers the group again if it is not low any more. Its weight may be another one then: systemd lifts a group
+// as it applies the weight of its unit, after a daemon-reload or a change. A group that is gone is no error.
+func (g *Group) keepLow() error {
+	file, low := g.lowValue()
+	switch is, err := firstLine(file); {
+	case errors.Is(err, errGone):
+		return nil
+	case err != nil || is == low:
+		return err
 	}
-	return put(g.weight, g.version.least)
+	return g.lower()
+}
+
+// lowValue is what makes a group low.
+func (g *Group) lowValue() (file, string) {
+	if g.lever == leverIdle {
+		return g.idle, "1"
+	}
+	return g.weight, g.version.least
 }
 
 func (g *Group) lower() error {
@@ -140,10 +153,11 @@ func (g *Group) lower() error {
 		return err
 	}
 	if err := g.journal.noteLow(g.dir, weight); err != nil {
+		g.low = false
 		return err
 	}
 	g.low, g.before = true, weight
-	if err := g.putLow(); err != nil {
+	if err := put(g.lowValue()); err != nil {
 		return errors.Join(err, g.lift())
 	}
 	return nil

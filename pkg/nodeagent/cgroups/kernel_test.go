@@ -347,6 +347,9 @@ func TestAGroupMayGoWhileItIsLow(t *testing.T) {
 	if err := errors.Join(g.SetLow(true), f.Remove()); err != nil {
 		t.Fatal(err)
 	}
+	if err := g.SetLow(true); err != nil {
+		t.Errorf("set low again: %v", err)
+	}
 	if err := g.SetLow(false); err == nil {
 		t.Error("a group that is gone became normal")
 	}

@@ -238,24 +238,26 @@ func TestBandsOfVersion2KeepTheWeight(t *testing.T) {
 			t.Fatalf("normal: idle %q, weight %q, journal %v", readFile(idle), readFile(weight), journal.Low())
 		}
 	}
-	// systemd applies the weight of its unit again.
+	// systemd applies the weight of its unit, which was changed.
 	if err := g.SetLow(true); err != nil {
 		t.Fatal(err)
 	}
 	write(t, idle, "0\n")
-	write(t, weight, "4\n")
-	if err := g.SetLow(true); err != nil || readFile(idle) != "1\n" {
-		t.Errorf("lifted by somebody else and set low again: idle %q, %v", readFile(idle), err)
+	write(t, weight, "9\n")
+	for range 2 {
+		if err := g.SetLow(true); err != nil || readFile(idle) != "1\n" || journal.weightOf(g.dir) != "9" {
+			t.Errorf("lifted by somebody else and set low again: idle %q, weight %q in the journal, %v", readFile(idle), journal.weightOf(g.dir), err)
+		}
 	}
-	if err := g.SetLow(false); err != nil || readFile(idle) != "0\n" || readFile(weight) != "4\n" {
+	if err := g.SetLow(false); err != nil || readFile(idle) != "0\n" || readFile(weight) != "9\n" {
 		t.Errorf("normal: idle %q, weight %q, %v", readFile(idle), readFile(weight), err)
 	}
 	// Kubelet has changed the weight meanwhile, and the agent ends while the group is low.
-	write(t, weight, "9\n")
+	write(t, weight, "7\n")
 	if err := errors.Join(g.SetLow(true), g.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if readFile(weight) != "9\n" || readFile(idle) != "0\n" {
+	if readFile(weight) != "7\n" || readFile(idle) != "0\n" {
 		t.Errorf("closed: idle %q, weight %q", readFile(idle), readFile(weight))
 	}
 }
