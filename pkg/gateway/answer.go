@@ -63,12 +63,14 @@ func (g *Gateway) answerClient(c *call, head *callwire.Head, by *attempt) error 
 }
 
 // writeBy is until when a client may take an answer of an attempt that must have ended by runBy. One
-// that comes then, or before an audit has seen that, counts: so its client has time for it.
+// that comes then, or before an audit has seen that, counts: so its client has time for it, and no write fails,
+// which would count as a client that has left, before the audit.
 func writeBy(runBy time.Time) time.Time {
-	if least := time.Now().Add(problemWithin); least.After(runBy) {
+	least, audited := time.Now().Add(problemWithin), runBy.Add(2*core.ReofferEvery)
+	if least.After(audited) {
 		return least
 	}
-	return runBy
+	return audited
 }
 
 // interim sends an interim answer. A client that does not read it in time is dropped.
@@ -97,9 +99,7 @@ func (c *client) head(head *callwire.Head, runBy time.Time) error {
 	c.closeIfUnread()
 	c.w.WriteHeader(head.Status)
 	if !head.Whole {
-		err := c.rc.Flush()
-		_ = c.rc.SetWriteDeadline(runBy) // for the rest
-		return err
+		return c.rc.Flush()
 	}
 	if _, err := c.w.Write(head.Body); err != nil && c.hasBody(head) {
 		return err

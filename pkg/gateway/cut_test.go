@@ -99,17 +99,26 @@ func TestAHeadKeepsNothingOfTheBufferThatItCameIn(t *testing.T) {
 
 // The audits, which end a call whose time is over, come every 250 ms. What is answered in between counts.
 func TestAnAnswerThatComesBeforeTheAuditOfItsEndReachesTheClient(t *testing.T) {
-	for name, interim := range map[string]bool{"at once": false, "after an interim one": true} {
+	for name, as := range map[string]struct{ interim, streamed bool }{
+		"at once": {}, "after an interim one": {interim: true}, "streamed": {streamed: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			g, c := claimedByEnded(t, core.Spec{})
 			a := c.currentAttempt()
 			a.runBy = time.Now().Add(-time.Millisecond)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				c.client.w, c.client.rc, c.client.request = w, *http.NewResponseController(w), r
-				if interim {
+				if as.interim {
 					c.interimReceived(a, callwire.Head{Status: 103})
 				}
-				if _, err := c.beginAnswer(a, &callwire.Head{Status: 299, ContentLength: -1, Whole: true, Body: []byte("late")}); err != nil {
+				head := &callwire.Head{Status: 299, ContentLength: -1, Whole: true, Body: []byte("late")}
+				if as.streamed {
+					head.Whole, head.Body = false, nil
+					a.answer = callwire.NewInflow(nil, 1)
+					_ = a.answer.Push([]byte("late"))
+					a.answer.End(io.EOF, nil)
+				}
+				if _, err := c.beginAnswer(a, head); err != nil {
 					t.Error(err)
 				}
 				g.wait(c)
@@ -124,5 +133,16 @@ func TestAnAnswerThatComesBeforeTheAuditOfItsEndReachesTheClient(t *testing.T) {
 				t.Errorf("answered %d %q, %v", resp.StatusCode, body, err)
 			}
 		})
+	}
+}
+
+// A write that fails counts as a client that has left.
+func TestNoWriteFailsBeforeTheAuditOfItsCallsEnd(t *testing.T) {
+	for _, left := range []time.Duration{-time.Second, 0, problemWithin - time.Millisecond, time.Minute} {
+		now := time.Now()
+		runBy := now.Add(left)
+		if by := writeBy(runBy); by.Before(runBy.Add(2*core.ReofferEvery)) || by.Before(now.Add(problemWithin)) {
+			t.Errorf("with %v left, writes fail after %v", left, by.Sub(now))
+		}
 	}
 }
