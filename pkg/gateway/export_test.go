@@ -3,6 +3,8 @@ package gateway
 import (
 	"slices"
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
 // LeaveGrace makes bodies begin with only so much of their grace left. It is for before the
@@ -31,6 +33,12 @@ func (g *Gateway) Held() int {
 	g.admitter.mu.Lock()
 	defer g.admitter.mu.Unlock()
 	return g.admitter.limiter.Held().Calls
+}
+
+// HostOwner is the function that has a host, if one has.
+func (g *Gateway) HostOwner(host string) (owner invocation.FunctionKey, known bool) {
+	owner, known, _ = g.own.owner(host)
+	return owner, known
 }
 
 // Pools is the number of revisions with a pool.

@@ -137,12 +137,8 @@ func (w *harness) asks(namespace, name string, created int64, hosts ...v1alpha1.
 func (w *harness) awaitOwner(host, uid string) {
 	w.Helper()
 	until(w.T, fmt.Sprintf("%s is of %q", host, uid), func() bool {
-		a := wrote(w.T, w.call(w.at(host, "/.well-known/windlass/")), 404, invocation.ExecutedNo)
-		if owned := strings.Contains(a.body, "of a function's host"); !owned || uid == "" {
-			return owned == (uid != "")
-		}
-		got, _, _, _ := w.reached(w.call(w.at(host, "/")))
-		return got == uid
+		owner, known := w.gateway.HostOwner(host)
+		return known == (uid != "") && (!known || owner.Namespace+"-"+owner.Name == uid)
 	})
 }
 
