@@ -126,12 +126,12 @@ func TestAHeadThatIsRefusedIsNotKept(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := heap()
-	for range 12 {
+	for range 4 {
 		answers := w.call(w.get("/function/hello/"))
 		w.take().sendHead(callwire.Head{Status: 200, ContentLength: -1, Header: huge})
 		problem(t, wrote(t, answers, 502, invocation.ExecutedMaybe), "BadAnswer")
 	}
-	if grown := heap() - before; grown > 96<<20 {
+	if grown := heap() - before; grown > 40<<20 {
 		t.Errorf("the gateway keeps %d MiB of heads that it has refused", grown>>20)
 	}
 	runtime.KeepAlive(huge)
