@@ -172,7 +172,7 @@ func (e *functionEntry) change(in *Instance, how func(in *Instance)) {
 
 // cancelLaunches marks up to n instances whose agents have not connected as leaving, the
 // youngest first.
-func (e *functionEntry) cancelLaunches(n int, now time.Time) []Instance {
+func (e *functionEntry) cancelLaunches(n int) []Key {
 	var unconnected []*Instance
 	for _, in := range e.instances {
 		if in.neverConnected() {
@@ -180,19 +180,19 @@ func (e *functionEntry) cancelLaunches(n int, now time.Time) []Instance {
 		}
 	}
 	slices.SortFunc(unconnected, func(a, b *Instance) int { return YoungestFirst(*a, *b) })
-	var cancelled []Instance
+	var cancelled []Key
 	for _, in := range unconnected[:min(max(0, n), len(unconnected))] {
-		in.Finished = e.neverHadCalls(in, now)
 		e.change(in, func(in *Instance) { in.markLeaving(time.Time{}) })
-		cancelled = append(cancelled, *in)
+		cancelled = append(cancelled, in.Key)
 	}
 	return cancelled
 }
 
 // neverHadCalls reports whether an instance that was launched here has had no calls, not even of
-// another scheduler.
+// another scheduler. That is certain only of one whose agent has been here since it connected: if
+// the way to this scheduler is cut, another one stands in, and agents go there.
 func (e *functionEntry) neverHadCalls(in *Instance, now time.Time) bool {
-	return in.State == Creating && !in.Adopted && e.ownedForLong(now)
+	return in.State == Creating && !in.Adopted && in.Connected && in.DisconnectedAt.IsZero() && e.ownedForLong(now)
 }
 
 // ownedForLong reports whether the function is owned, and for adoptTimeout has been: until then

@@ -78,7 +78,7 @@ type Instance struct {
 	DisconnectedAt time.Time
 	// EndBy is when a leaving instance must have ended by itself; zero if the driver ends it.
 	EndBy time.Time
-	// Finished says that it had no calls to finish when it was stopped.
+	// Finished says that it had no calls to finish when it was stopped as overdue.
 	Finished bool
 	// AgentReason is the agent's reason for giving the instance up because of its function,
 	// and AgentCode its condition reason; both are empty for an instance that leaves normally.

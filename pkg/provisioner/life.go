@@ -82,13 +82,13 @@ func (i *Inventory) release(uid string, handOver func()) {
 
 // cancelLaunches marks up to n of a function's instances whose agents have not connected as
 // leaving.
-func (i *Inventory) cancelLaunches(uid string, n int) []Instance {
+func (i *Inventory) cancelLaunches(uid string, n int) []Key {
 	e := i.find(uid)
 	if e == nil {
 		return nil
 	}
 	defer e.mu.Unlock()
-	return e.cancelLaunches(n, i.now())
+	return e.cancelLaunches(n)
 }
 
 // markEnding records how an instance ends. It reports whether the instance has no calls to finish.
@@ -96,8 +96,7 @@ func (i *Inventory) markEnding(key Key, how Ending) (finished bool) {
 	now := i.now()
 	finished = how.Finished
 	i.change(key, func(e *functionEntry, in *Instance) {
-		finished = finished || in.Finished || e.neverHadCalls(in, now)
-		in.Finished = finished && how.Within == 0
+		finished = finished || e.neverHadCalls(in, now)
 		in.markEnding(how, now)
 	})
 	return finished

@@ -156,10 +156,9 @@ func startLimit(fn *v1alpha1.Function) time.Duration {
 // connected, the youngest first, and returns them. They do not count as failures: each is
 // reported as gone, not lost.
 func (p *Provisioner) CancelLaunches(uid string, n int) []Key {
-	var cancelled []Key
-	for _, in := range p.Inventory.cancelLaunches(uid, n) {
-		p.deps.Driver.Stop(in.FunctionUID, in.CID, in.Finished)
-		cancelled = append(cancelled, in.Key)
+	cancelled := p.Inventory.cancelLaunches(uid, n)
+	for _, key := range cancelled {
+		p.deps.Driver.Stop(key.FunctionUID, key.CID, false)
 	}
 	return cancelled
 }

@@ -288,13 +288,27 @@ func TestAnInstanceThatNeverHadCallsIsStoppedAsFinished(t *testing.T) {
 		stop     func(p *Provisioner, e *eventRecorder, key Key)
 		finished bool
 	}{
-		"cancelled":                    {func(p *Provisioner, _ *eventRecorder, _ Key) { p.CancelLaunches("u", 1) }, true},
-		"ended":                        {func(p *Provisioner, _ *eventRecorder, key Key) { p.End(key, Ending{}) }, true},
-		"late":                         {func(_ *Provisioner, _ *eventRecorder, _ Key) { time.Sleep(late) }, true},
+		"ended, with a connected agent": {func(p *Provisioner, _ *eventRecorder, key Key) {
+			p.Connect(key)
+			time.Sleep(2 * overdueEvery)
+			p.End(key, Ending{})
+		}, true},
 		"late, with a connected agent": {func(p *Provisioner, _ *eventRecorder, key Key) { p.Connect(key); time.Sleep(late) }, true},
-		"that may have had some of another scheduler": {func(_ *Provisioner, e *eventRecorder, _ Key) {
-			e.letOwn(false)
+		// The agents of these may have found another scheduler, which stands in for this one.
+		"cancelled": {func(p *Provisioner, _ *eventRecorder, _ Key) { p.CancelLaunches("u", 1) }, false},
+		"ended":     {func(p *Provisioner, _ *eventRecorder, key Key) { time.Sleep(2 * overdueEvery); p.End(key, Ending{}) }, false},
+		"late":      {func(_ *Provisioner, _ *eventRecorder, _ Key) { time.Sleep(late) }, false},
+		"late, whose agent has connected twice": {func(p *Provisioner, _ *eventRecorder, key Key) {
+			p.Connect(key)
+			p.Disconnect(key)
+			p.Connect(key)
 			time.Sleep(late)
+		}, false},
+		"that may have had some of another scheduler": {func(p *Provisioner, e *eventRecorder, key Key) {
+			p.Connect(key)
+			e.letOwn(false)
+			time.Sleep(2 * overdueEvery)
+			p.End(key, Ending{})
 		}, false},
 		"that has pulled": {func(p *Provisioner, _ *eventRecorder, key Key) {
 			p.Pulled(key)
