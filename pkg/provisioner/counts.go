@@ -9,8 +9,9 @@ type Counts struct {
 	// connected since.
 	Awaited int
 	// Disconnected are instances, creating or created, whose agent has connected before and
-	// has no stream now. The created ones are among Leaving.
-	Disconnected int
+	// has no stream now. The created ones are among Leaving. GivenUp are those of them that were
+	// stopped and have not ended.
+	Disconnected, GivenUp int
 }
 
 // countsFor is what one instance adds to its function's counts. A created instance without a
@@ -18,6 +19,9 @@ type Counts struct {
 func countsFor(in *Instance) (c Counts) {
 	if in.disconnected() {
 		c.Disconnected = 1
+		if in.Stopping() {
+			c.GivenUp = 1
+		}
 	}
 	switch {
 	case in.State == Creating:
@@ -34,11 +38,17 @@ func countsFor(in *Instance) (c Counts) {
 }
 
 func (c Counts) plus(d Counts) Counts {
-	return Counts{c.Creating + d.Creating, c.Created + d.Created, c.Leaving + d.Leaving, c.Awaited + d.Awaited, c.Disconnected + d.Disconnected}
+	return Counts{
+		c.Creating + d.Creating, c.Created + d.Created, c.Leaving + d.Leaving, c.Awaited + d.Awaited,
+		c.Disconnected + d.Disconnected, c.GivenUp + d.GivenUp,
+	}
 }
 
 func (c Counts) minus(d Counts) Counts {
-	return Counts{c.Creating - d.Creating, c.Created - d.Created, c.Leaving - d.Leaving, c.Awaited - d.Awaited, c.Disconnected - d.Disconnected}
+	return Counts{
+		c.Creating - d.Creating, c.Created - d.Created, c.Leaving - d.Leaving, c.Awaited - d.Awaited,
+		c.Disconnected - d.Disconnected, c.GivenUp - d.GivenUp,
+	}
 }
 
 // Observation is the state of one function in the inventory at one time.

@@ -33,7 +33,7 @@ func randomLifecycle(v *Inventory, r *rand.Rand, uid string) {
 		}
 		return all[r.IntN(len(all))].Key
 	}
-	switch r.IntN(10) {
+	switch r.IntN(11) {
 	case 0, 1:
 		v.launch(uid, invocation.Term{Epoch: 1}.CID, 1, func() (Instance, bool) {
 			return Instance{Revision: strconv.Itoa(r.IntN(3)), Launched: v.now()}, true
@@ -59,6 +59,8 @@ func randomLifecycle(v *Inventory, r *rand.Rand, uid string) {
 		} else {
 			v.markEnding(pick(), Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "broken"})
 		}
+	case 10:
+		v.takeOverdue(func(string) bool { return true }, func(in *Instance) time.Time { return in.Launched })
 	}
 }
 

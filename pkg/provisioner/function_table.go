@@ -215,7 +215,7 @@ func (e *functionEntry) takeOverdue(now time.Time, owned bool, createdAt func(*I
 		}
 		if in.overdue(now) && (silenceCounts || in.State == Leaving || !in.Adopted && in.neverConnected()) {
 			in.Finished = e.neverHadCalls(in, now)
-			in.setCause(in.overdueCode(), in.overdueReason())
+			e.change(in, func(in *Instance) { in.setCause(in.overdueCode(), in.overdueReason()) })
 			overdue = append(overdue, *in)
 		}
 	}

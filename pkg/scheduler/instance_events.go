@@ -43,9 +43,9 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 }
 
 // hasInstances reports whether a function has an instance, or one is starting. One that has lost its stream
-// connects again within moments.
+// connects again within moments, unless it was stopped for its silence.
 func hasInstances(seen provisioner.Observation) bool {
-	return seen.Created+seen.Creating+seen.Disconnected > 0
+	return seen.Created+seen.Creating+seen.Disconnected-seen.GivenUp > 0
 }
 
 func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invocation.Refusal {

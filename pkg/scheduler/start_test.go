@@ -123,6 +123,31 @@ func TestCallsWaitWhileTheirOnlyInstanceReconnects(t *testing.T) {
 	})
 }
 
+// One that was stopped for its silence does not come back.
+func TestAStoppedInstanceThatHangsKeepsNoCallWaiting(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.expect("ticket 0001 at g:1")
+		w.runtime.deaf = true
+		a.cut()
+		w.after(15 * time.Second) // it is stopped, and does not end
+		if got := w.value("agents_silent"); got != 1 {
+			t.Errorf("%v silent agents, want 1", got)
+		}
+		g.offer(fn, 2)
+		w.ticks(2)
+		for _, s := range w.runtime.take() {
+			w.runtime.end(keyOf(string(fn.UID), s.CID), "exited with status 3")
+		}
+		w.after(0)
+		g.offer(fn, 3)
+		w.after(0)
+		g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1, 2, 3)
+	})
+}
+
 // Its caller would be answered while its ticket waits on. If the next start fails too, that refuses it.
 func TestACallThatWaitsIsNotRefusedBetweenTwoStarts(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
