@@ -120,6 +120,9 @@ type functionEntry struct {
 	forgotten bool
 	// doubted is when the scheduler was last not known to own the function.
 	doubted time.Time
+	// lookedAt is when it was last looked at for overdue instances, or first had one, and pausedAt
+	// when that had been pauseThreshold ago.
+	lookedAt, pausedAt time.Time
 	// closed says that this entry has been replaced, for a goroutine that found it before.
 	closed bool
 }
@@ -192,7 +195,7 @@ func (e *functionEntry) cancelLaunches(n int) []Key {
 // another scheduler. That is certain only of one whose agent has been here since it connected: if
 // the way to this scheduler is cut, another one stands in, and agents go there.
 func (e *functionEntry) neverHadCalls(in *Instance, now time.Time) bool {
-	return in.State == Creating && !in.Adopted && in.Connected && in.DisconnectedAt.IsZero() && e.ownedForLong(now)
+	return in.State == Creating && !in.Adopted && in.Connected && in.DisconnectedAt.IsZero() && e.ownedForLong(now) && !e.paused(now)
 }
 
 // ownedForLong reports whether the function is owned, and for adoptTimeout has been: until then
@@ -201,13 +204,28 @@ func (e *functionEntry) ownedForLong(now time.Time) bool {
 	return e.doubted.IsZero() || now.Sub(e.doubted) > adoptTimeout
 }
 
+// paused reports whether the process may have stood still lately, so that an agent may have left
+// unnoticed.
+func (e *functionEntry) paused(now time.Time) bool {
+	return now.Sub(e.lookedAt) >= pauseThreshold || now.Sub(e.pausedAt) <= adoptTimeout
+}
+
+// noteLook records that the function is looked at for overdue instances.
+func (e *functionEntry) noteLook(now time.Time, owned bool) {
+	if !owned {
+		e.doubted = now
+	}
+	if now.Sub(e.lookedAt) >= pauseThreshold {
+		e.pausedAt = now
+	}
+	e.lookedAt = now
+}
+
 // takeOverdue blames the instances that are overdue for it, and returns them. Silence
 // counts only while the function is ownedForLong: a scheduler that is cut off from all others
 // would delete every pod. What it launched itself and never heard of is overdue in any case.
 func (e *functionEntry) takeOverdue(now time.Time, owned bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
-	if !owned {
-		e.doubted = now
-	}
+	e.noteLook(now, owned)
 	silenceCounts := e.ownedForLong(now)
 	for _, in := range e.instances {
 		if in.State == Creating && in.StartBy.IsZero() {

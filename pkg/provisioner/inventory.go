@@ -12,8 +12,6 @@ import (
 type Inventory struct {
 	*functionTable
 	now func() time.Time
-	// lookedAt is when it last looked for overdue instances.
-	lookedAt time.Time
 }
 
 func newInventory(now func() time.Time) *Inventory {

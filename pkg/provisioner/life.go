@@ -40,7 +40,11 @@ func (i *Inventory) Pulled(key Key) (took time.Duration, first bool) {
 func (i *Inventory) launch(uid string, named func(seq uint64) invocation.CID, n int, next func() (Instance, bool)) (launched []Instance) {
 	e := i.lockOrAdd(uid)
 	defer e.mu.Unlock()
-	for range e.backoff.Allowed(i.now(), n, e.counts.Creating) {
+	now := i.now()
+	if e.lookedAt.IsZero() {
+		e.lookedAt = now
+	}
+	for range e.backoff.Allowed(now, n, e.counts.Creating) {
 		in, ok := next()
 		if !ok {
 			break
@@ -135,14 +139,11 @@ func (i *Inventory) recordExit(exit Exit) (in Instance, why StartFailure, known 
 }
 
 // takeOverdue blames all overdue instances for it, and returns them with their causes; their states
-// stay until they exit. Only Run's goroutine calls it.
+// stay until they exit.
 func (i *Inventory) takeOverdue(owns func(uid string) bool, createdAt func(*Instance) time.Time) (overdue []Instance) {
 	now := i.now()
-	// Another scheduler may have stood in meanwhile.
-	paused := !i.lookedAt.IsZero() && now.Sub(i.lookedAt) >= pauseThreshold
-	i.lookedAt = now
 	for _, e := range i.entries() {
-		owned := owns(e.uid) && !paused
+		owned := owns(e.uid)
 		e.mu.Lock()
 		overdue = append(overdue, e.takeOverdue(now, owned, createdAt)...)
 		e.mu.Unlock()

@@ -296,8 +296,11 @@ func TestAnInstanceThatNeverHadCallsIsStoppedAsFinished(t *testing.T) {
 		"late, with a connected agent": {func(p *Provisioner, _ *eventRecorder, key Key) { p.Connect(key); time.Sleep(late) }, true},
 		// The agents of these may have found another scheduler, which stands in for this one.
 		"cancelled": {func(p *Provisioner, _ *eventRecorder, _ Key) { p.CancelLaunches("u", 1) }, false},
-		"ended":     {func(p *Provisioner, _ *eventRecorder, key Key) { time.Sleep(2 * overdueEvery); p.End(key, Ending{}) }, false},
-		"late":      {func(_ *Provisioner, _ *eventRecorder, _ Key) { time.Sleep(late) }, false},
+		"ended": {func(p *Provisioner, _ *eventRecorder, key Key) {
+			time.Sleep(2 * overdueEvery)
+			p.End(key, Ending{})
+		}, false},
+		"late": {func(_ *Provisioner, _ *eventRecorder, _ Key) { time.Sleep(late) }, false},
 		"late, whose agent has connected twice": {func(p *Provisioner, _ *eventRecorder, key Key) {
 			p.Connect(key)
 			p.Disconnect(key)
@@ -351,16 +354,51 @@ func TestALateInstanceIsBlamedForWhatIsMissing(t *testing.T) {
 
 // While a scheduler stood still, another one may have given the instance calls.
 func TestNothingIsCertainAfterAPause(t *testing.T) {
-	i := newInventory(time.Now)
-	owns, createdAt := func(string) bool { return true }, func(in *Instance) time.Time { return in.Launched }
-	launched := i.launch("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) {
-		return Instance{Launched: time.Now().Add(-time.Minute), StartWithin: time.Hour}, true
-	})
-	i.lookedAt = time.Now().Add(-pauseThreshold)
-	i.takeOverdue(owns, createdAt)
-	if i.markEnding(launched[0].Key, Ending{}) {
-		t.Error("it counts as one that had no calls")
+	for name, c := range map[string]struct {
+		pauses []time.Duration // before each look
+		since  time.Duration   // the last look
+		want   bool
+	}{
+		"no look yet":                   {nil, 0, true},
+		"a pause before the first look": {[]time.Duration{time.Minute}, 0, false},
+		"no pause":                      {[]time.Duration{0, overdueEvery}, overdueEvery, true},
+		"a pause before this moment":    {[]time.Duration{0, overdueEvery}, pauseThreshold, false},
+		"a pause between two looks":     {[]time.Duration{0, pauseThreshold, overdueEvery}, 0, false},
+		"a pause long ago":              {append([]time.Duration{0, pauseThreshold}, slices.Repeat([]time.Duration{overdueEvery}, 16)...), 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Unix(10_000, 0)
+			i := newInventory(func() time.Time { return now })
+			launched := i.launch("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{Launched: now, StartWithin: time.Hour}, true })
+			i.Connect(launched[0].Key)
+			for _, d := range c.pauses {
+				now = now.Add(d)
+				i.takeOverdue(func(string) bool { return true }, func(in *Instance) time.Time { return in.Launched })
+			}
+			now = now.Add(c.since)
+			if got := i.markEnding(launched[0].Key, Ending{}); got != c.want {
+				t.Errorf("it counts as one that had no calls: %t, want %t", got, c.want)
+			}
+		})
 	}
+}
+
+// A machine that is short of cores looks late at each look.
+func TestAStarvedSchedulerStopsAnInstanceThatIsNeverReady(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	i := newInventory(func() time.Time { return now })
+	launched := i.launch("u", invocation.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{Launched: now, StartWithin: time.Minute}, true })
+	i.Connect(launched[0].Key)
+	for range 300 {
+		now = now.Add(2 * time.Second)
+		if overdue := i.takeOverdue(func(string) bool { return true }, func(in *Instance) time.Time { return in.Launched }); len(overdue) > 0 {
+			if overdue[0].Finished {
+				t.Error("it counts as one that had no calls")
+			}
+			return
+		}
+	}
+	t.Error("it is not stopped within 10 minutes")
 }
 
 // It may be cut off from all others, and then nobody's agents come to it.
