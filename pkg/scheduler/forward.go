@@ -22,6 +22,8 @@ const (
 	// forwardBuffer bounds the messages that wait to be forwarded to one owner. Further ones
 	// are refused, so that the gateway offers their tickets again.
 	forwardBuffer = 16
+	// maxReports bounds the reports of one message, as gateways do.
+	maxReports = 1024
 	// unusedForward is how long a stream to an owner is kept without messages for it.
 	unusedForward = time.Minute
 )
@@ -47,8 +49,9 @@ type ownerStream struct {
 	addr     string
 	requests chan *controlwire.OfferRequest
 	// end ends it, and used is when it last got a message. Only forwards uses them.
-	end  func()
-	used time.Time
+	end     func()
+	used    time.Time
+	reports waitingReports
 	// Only its goroutine uses the fields below. It opens no stream before notBefore.
 	stream    grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
 	hangUp    func()
@@ -74,19 +77,18 @@ func (f *forwards) to(addr string) *controlwire.OfferRequest {
 }
 
 // flush forwards the pending messages. A message that cannot be forwarded is refused, so that
-// the gateway offers its tickets again. If it has reports, the stream ends, so that the owner forgets
-// the ones before: the gateway may report no further change. The streams end with ctx.
+// the gateway offers its tickets again. Its reports go with a message that waits: the gateway may
+// report no further change. The streams end with ctx.
 func (f *forwards) flush(ctx context.Context) {
 	for addr, request := range f.pending {
 		delete(f.pending, addr)
 		owner := f.ownerAt(ctx, addr)
+		owner.reports.keep(request.GetReports())
+		request.Reports = nil
 		select {
 		case owner.requests <- request:
 		default:
 			owner.refuseAll(request)
-			if len(request.GetReports()) > 0 {
-				f.endAt(addr)
-			}
 		}
 	}
 	f.endUnused()
@@ -112,35 +114,73 @@ func (f *forwards) ownerAt(ctx context.Context, addr string) *ownerStream {
 func (f *forwards) endUnused() {
 	for addr, owner := range f.owners {
 		if f.shell.deps.Now().Sub(owner.used) >= unusedForward {
-			f.endAt(addr)
+			owner.end()
+			delete(f.owners, addr)
 		}
 	}
-}
-
-// endAt ends the stream to an owner.
-func (f *forwards) endAt(addr string) {
-	f.owners[addr].end()
-	delete(f.owners, addr)
 }
 
 // waitEnded returns when all streams have ended.
 func (f *forwards) waitEnded() { f.running.Wait() }
 
-// run forwards until ctx ends, when nothing new comes. While the owner cannot be reached, it refuses
-// messages at once: one message pays for the wait, not each of them.
+// waitingReports are the latest reports on each function, until a message takes them along.
+type waitingReports struct {
+	mu    sync.Mutex
+	byUID map[string]*controlwire.LoanReport
+}
+
+// keep replaces the reports on the same functions.
+func (w *waitingReports) keep(reports []*controlwire.LoanReport) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byUID == nil {
+		w.byUID = make(map[string]*controlwire.LoanReport)
+	}
+	for _, r := range reports {
+		w.byUID[r.GetFunctionUid()] = r
+	}
+}
+
+// takeSome takes as many as one message has, and says whether there are more.
+func (w *waitingReports) takeSome() (some []*controlwire.LoanReport, more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uid, r := range w.byUID {
+		if len(some) == maxReports {
+			return some, true
+		}
+		some = append(some, r)
+		delete(w.byUID, uid)
+	}
+	return some, false
+}
+
+// run forwards until ctx ends. While the owner cannot be reached, it refuses messages at once:
+// one message pays for the wait, not each of them.
 func (f *ownerStream) run(ctx context.Context) {
 	defer f.disconnect()
-	for ctx.Err() == nil {
+	for {
 		select {
 		case <-ctx.Done():
+			return
 		case request := <-f.requests:
-			if err := f.forwardRequest(ctx, request); err != nil {
-				f.refuseAll(request)
-			}
+			f.forward(ctx, request)
 		}
 	}
-	for len(f.requests) > 0 {
-		f.refuseAll(<-f.requests)
+}
+
+// forward forwards a message with all reports that wait, or refuses it. If it fails, the owner
+// forgets the earlier reports, too.
+func (f *ownerStream) forward(ctx context.Context, request *controlwire.OfferRequest) {
+	for more := true; more; request = new(controlwire.OfferRequest) {
+		request.Reports, more = f.reports.takeSome()
+		if len(request.GetOffers())+len(request.GetCancellations())+len(request.GetReports()) == 0 {
+			return // the message before took its reports along
+		}
+		if err := f.forwardRequest(ctx, request); err != nil {
+			f.refuseAll(request)
+			return
+		}
 	}
 }
 

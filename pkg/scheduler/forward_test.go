@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,38 +75,77 @@ func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A gateway reports what has changed only: the owner would count calls that are gone.
-func TestAnOwnerThatMissesAReportForgetsTheOthers(t *testing.T) {
+// slow is a stream to an owner that takes its first message after a while.
+type slow struct {
+	grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
+	goOn chan struct{}
+	last map[string]uint64 // report of each function
+	took *int              // tickets
+}
+
+func (s slow) Send(request *controlwire.OfferRequest) error {
+	<-s.goOn
+	*s.took += len(request.GetOffers())
+	for _, r := range request.GetReports() {
+		s.last[r.GetFunctionUid()] = r.GetServed()
+	}
+	return nil
+}
+
+// A gateway reports what has changed only: the owner would count calls that are gone. It is slow because it
+// is busy, so it gets no further connection for that.
+func TestASlowOwnerMissesNoReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, defaults())
 		o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
 		ctx, end := context.WithCancel(t.Context())
-		stream := stuck{hungUp: make(chan struct{})}
+		stream := slow{goOn: make(chan struct{}), last: make(map[string]uint64), took: new(int)}
 		owner := &ownerStream{
 			shell: w.scheduler.shell, from: o, addr: "other:1", requests: make(chan *controlwire.OfferRequest, forwardBuffer), stream: stream,
-			hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
+			hangUp: func() {}, end: func() { t.Error("its stream ends") },
 		}
-		context.AfterFunc(ctx, owner.hangUp)
-		owner.end = end
 		f := newForwards(w.scheduler.shell, o)
 		f.owners["other:1"] = owner
 		f.running.Go(func() { owner.run(ctx) })
-		const messages = 1 + forwardBuffer + 1 // the first one is on its way
+		const messages = 3 * (1 + forwardBuffer) // the first one is on its way
 		for n := range messages {
 			id := idOf(n)
 			request := f.to("other:1")
 			request.Offers = []*agentwire.Ticket{{InvocationId: id[:]}}
-			request.Reports = []*controlwire.LoanReport{{FunctionUid: "uid-f"}}
+			for _, uid := range []string{"every", fmt.Sprint(n)} {
+				request.Reports = append(request.Reports, &controlwire.LoanReport{FunctionUid: uid, Served: uint64(n)})
+			}
 			f.flush(t.Context())
 			synctest.Wait()
 		}
-		if ctx.Err() == nil || f.owners["other:1"] != nil {
-			t.Error("the stream to the owner goes on")
+		if len(f.owners) != 1 || f.owners["other:1"] != owner {
+			t.Error("another stream has begun")
+		}
+		close(stream.goOn)
+		synctest.Wait()
+		if refused := len(o.refusals); *stream.took != 1+forwardBuffer || refused != messages-*stream.took {
+			t.Errorf("%d tickets went to the owner, and %d were refused", *stream.took, refused)
+		}
+		if len(stream.last) != 1+messages || stream.last["every"] != messages-1 {
+			t.Errorf("the owner's last reports are %v", stream.last)
 		}
 		end()
 		f.waitEnded()
-		if n := len(o.refusals); n != messages {
-			t.Errorf("%d tickets were refused, want %d", n, messages)
+	})
+}
+
+func TestManyReportsTakeSeveralMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newHarness(t, defaults())
+		stream := slow{goOn: make(chan struct{}), last: make(map[string]uint64), took: new(int)}
+		close(stream.goOn)
+		owner := &ownerStream{shell: w.scheduler.shell, from: &offerStream{gateway: "g:1"}, addr: "other:1", stream: stream, hangUp: func() {}}
+		for n := range 2*maxReports + 1 {
+			owner.reports.keep([]*controlwire.LoanReport{{FunctionUid: fmt.Sprint(n)}})
+		}
+		owner.forward(t.Context(), &controlwire.OfferRequest{})
+		if len(stream.last) != 2*maxReports+1 {
+			t.Errorf("%d functions were reported on", len(stream.last))
 		}
 	})
 }
