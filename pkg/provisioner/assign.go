@@ -6,10 +6,10 @@ import (
 )
 
 // Assign makes a spare instance an instance of the function, which counts as launched from now
-// on. It returns at once and later calls done. If taken is false, neither instance exists any
-// more, and the caller must launch another one. Assign returns false and does nothing if the
+// on. It returns at once and later calls done. Unless it is AssignTaken, neither instance exists
+// any more, and the caller must launch another one. Assign returns false and does nothing if the
 // spare instance is not available, or while the function's start back-off lasts.
-func (p *Provisioner) Assign(fn *v1alpha1.Function, term invocation.Term, spare Key, done func(key Key, taken bool)) (Key, bool) {
+func (p *Provisioner) Assign(fn *v1alpha1.Function, term invocation.Term, spare Key, done func(key Key, result AssignResult)) (Key, bool) {
 	if p.deps.Assigner == nil {
 		return Key{}, false
 	}
@@ -18,11 +18,11 @@ func (p *Provisioner) Assign(fn *v1alpha1.Function, term invocation.Term, spare 
 		return Key{}, false
 	}
 	key := in.Key
-	settled := func(taken bool) {
-		if !taken {
+	settled := func(result AssignResult) {
+		if result != AssignTaken {
 			p.Inventory.removeWithoutExit(key)
 		}
-		done(key, taken)
+		done(key, result)
 	}
 	if !p.deps.Assigner.Assign(spare.FunctionUID, spare.CID, InstanceSpec{Function: fn, CID: in.CID, Node: in.Node}, settled) {
 		// The spare instance has ended, which its Exit reports.

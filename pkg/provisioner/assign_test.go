@@ -15,10 +15,10 @@ type fakeAssigner struct {
 	refuses  bool
 	assigned []invocation.CID
 	spec     InstanceSpec
-	done     func(bool)
+	done     func(AssignResult)
 }
 
-func (r *fakeAssigner) Assign(_ string, cid invocation.CID, spec InstanceSpec, done func(bool)) bool {
+func (r *fakeAssigner) Assign(_ string, cid invocation.CID, spec InstanceSpec, done func(AssignResult)) bool {
 	if r.refuses {
 		return false
 	}
@@ -32,7 +32,7 @@ type assignHarness struct {
 	driver  *fakeAssigner
 	spare   Key
 	now     time.Time
-	results []bool
+	results []AssignResult
 }
 
 func newAssignHarness() *assignHarness {
@@ -59,7 +59,7 @@ func newAssignHarness() *assignHarness {
 }
 
 func (w *assignHarness) assign() (Key, bool) {
-	return w.Assign(function(), invocation.Term{Epoch: 7}, w.spare, func(_ Key, taken bool) { w.results = append(w.results, taken) })
+	return w.Assign(function(), invocation.Term{Epoch: 7}, w.spare, func(_ Key, result AssignResult) { w.results = append(w.results, result) })
 }
 
 // fail has a start of a function fail.
@@ -85,12 +85,12 @@ func TestWhatIsTakenCountsAsOrdered(t *testing.T) {
 	if got := requested(w.Provisioner); got != before {
 		t.Errorf("the node had requests of %+v, and has %+v", before, got)
 	}
-	w.driver.done(true)
+	w.driver.done(AssignTaken)
 	w.now = w.now.Add(time.Second)
 	if took, first := w.Pulled(key); !first || took != 0 {
 		t.Errorf("it pulled, first %v, after %v: its start says nothing of others", first, took)
 	}
-	if _, again := w.assign(); again || len(w.results) != 1 || !w.results[0] {
+	if _, again := w.assign(); again || len(w.results) != 1 || w.results[0] != AssignTaken {
 		t.Errorf("taken again: %v; told %v", again, w.results)
 	}
 }
@@ -100,11 +100,11 @@ func TestOfWhatCouldNotBeTakenNothingIsLeft(t *testing.T) {
 	if _, ok := w.assign(); !ok {
 		t.Fatal("it was not taken")
 	}
-	w.driver.done(false)
+	w.driver.done(AssignGone)
 	if w.Observe("u").Counts != (Counts{}) || w.Observe("pool").Counts != (Counts{}) || requested(w.Provisioner) != (placement.Amount{}) {
 		t.Errorf("there are %+v and %+v, with requests of %+v", w.Observe("u").Counts, w.Observe("pool").Counts, requested(w.Provisioner))
 	}
-	if _, _, failing := startsFail(w.Inventory, "u"); failing || len(w.results) != 1 || w.results[0] {
+	if _, _, failing := startsFail(w.Inventory, "u"); failing || len(w.results) != 1 || w.results[0] != AssignGone {
 		t.Errorf("failing %v, told %v", failing, w.results)
 	}
 	// The name is not given again.

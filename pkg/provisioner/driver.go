@@ -101,11 +101,23 @@ type DriftDetector interface {
 // they belonged to a function; see warmpool.PoolFunction.
 type Assigner interface {
 	// Assign makes a spare instance of a pool an instance of a function, and then calls done.
-	// If taken is false, neither instance exists any more, and neither has an Exit. Assign
-	// returns false and changes nothing if the spare instance does not exist. done is not
-	// called if the instance is stopped, which its Exit reports, or released before.
-	Assign(poolUID string, cid invocation.CID, spec InstanceSpec, done func(taken bool)) bool
+	// Unless it is AssignTaken, neither instance exists any more, and neither has an Exit.
+	// Assign returns false and changes nothing if the spare instance does not exist. done is
+	// not called if the instance is stopped, which its Exit reports, or released before.
+	Assign(poolUID string, cid invocation.CID, spec InstanceSpec, done func(AssignResult)) bool
 }
+
+// AssignResult is what became of the assignment of a spare instance.
+type AssignResult int
+
+const (
+	// AssignTaken says that it is the function's.
+	AssignTaken AssignResult = iota
+	// AssignGone says that the spare instance is ending or has ended, which says nothing of others.
+	AssignGone
+	// AssignFailed says that the assignment of another one is likely to fail, too.
+	AssignFailed
+)
 
 // Nodes returns where instances may run.
 type Nodes interface {

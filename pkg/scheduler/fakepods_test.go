@@ -14,9 +14,10 @@ const takeTime = 5 * time.Millisecond
 // the instance that it was first, and its token is its name.
 type fakePods struct {
 	of map[string]provisioner.Key
-	// refuse and fail say that spare instances cannot be taken: at once, or as the
-	// request turns out.
-	refuse, fail bool
+	// refuse says that spare instances cannot be taken, and result what becomes of those that
+	// were chosen.
+	refuse bool
+	result provisioner.AssignResult
 }
 
 func podName(key provisioner.Key) string { return key.FunctionUID + "/" + string(key.CID) }
@@ -45,7 +46,7 @@ func (r *fakeRuntime) verify(key provisioner.Key, token string) error {
 	return nil
 }
 
-func (r *fakeRuntime) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(bool)) bool {
+func (r *fakeRuntime) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(provisioner.AssignResult)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	from, to := keyOf(poolUID, cid), keyOf(string(spec.Function.UID), spec.CID)
@@ -56,15 +57,15 @@ func (r *fakeRuntime) Assign(poolUID string, cid invocation.CID, spec provisione
 	delete(r.alive, from)
 	time.AfterFunc(takeTime, func() {
 		r.mu.Lock()
-		failed := r.pods.fail
-		if failed {
+		result := r.pods.result
+		if result != provisioner.AssignTaken {
 			close(ended)
 		} else {
 			r.alive[to] = ended
 			r.pods.become(from, to)
 		}
 		r.mu.Unlock()
-		told(!failed)
+		told(result)
 	})
 	return true
 }

@@ -154,7 +154,7 @@ func TestAStartThatComesToNothingIsForgotten(t *testing.T) {
 func TestASpareInstanceThatCannotBeTakenIsNoStart(t *testing.T) {
 	inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		w.helloSpare(w.started(poolFunction(rt), 1)[0])
-		w.runtime.pods.fail = true
+		w.runtime.pods.result = provisioner.AssignFailed
 		gw := w.gateway("g:1")
 		gw.offer(f, 1)
 		w.after(takeTime)

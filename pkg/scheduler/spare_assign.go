@@ -12,8 +12,8 @@ import (
 
 // poolOf returns the UID of the pool that a function takes instances from, with its
 // ClusterRuntime. A function whose last instance did not start takes none: its code would
-// waste them. Nor does any function soon after a spare instance could not be assigned: each
-// further attempt would cost a spare instance, while a pod of the function's own is as fast.
+// waste them. Nor does any function soon after an assignment failed: each further attempt would
+// cost a spare instance, and an API server that is slow fails the next one, too.
 func (w *warmPools) poolOf(u *unit, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
 	if w.shell.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
@@ -46,8 +46,8 @@ func (w *warmPools) assignSpares(e *evaluation, n int) []provisioner.Key {
 		if p == nil {
 			break
 		}
-		key, ok := w.shell.deps.Instances.Assign(e.fn, e.term, p.key, func(key provisioner.Key, taken bool) {
-			w.onAssigned(e.unit, e.fn, rt, p, key, taken)
+		key, ok := w.shell.deps.Instances.Assign(e.fn, e.term, p.key, func(key provisioner.Key, result provisioner.AssignResult) {
+			w.onAssigned(e.unit, e.fn, rt, p, key, result)
 		})
 		if !ok {
 			// It has ended, which its stream will show, or it cannot be assigned now.
@@ -63,9 +63,9 @@ func (w *warmPools) assignSpares(e *evaluation, n int) []provisioner.Key {
 	return keys
 }
 
-// onAssigned receives whether a spare instance became the function's.
-func (w *warmPools) onAssigned(u *unit, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
-	if taken {
+// onAssigned receives what became of an assignment.
+func (w *warmPools) onAssigned(u *unit, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, result provisioner.AssignResult) {
+	if result == provisioner.AssignTaken {
 		u.increment(spareAssigned, 1)
 		p.assign(assignment(fn, rt, key.CID))
 		return
@@ -73,7 +73,9 @@ func (w *warmPools) onAssigned(u *unit, fn *v1alpha1.Function, rt *v1alpha1.Clus
 	u.dropInstance(key.CID)
 	w.shell.deps.Log.Debug("a spare instance could not be assigned; launching one instead", "function", fn.Key().String(), "cid", key.CID)
 	p.close(errNotAssigned)
-	w.spares.blockAssign(p.key.FunctionUID, w.shell.deps.Now().Add(assignBlockTime))
+	if result == provisioner.AssignFailed {
+		w.spares.blockAssign(p.key.FunctionUID, w.shell.deps.Now().Add(assignBlockTime))
+	}
 	w.shell.step(u, core.AssignFailed{CID: key.CID})
 }
 

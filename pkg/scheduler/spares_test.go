@@ -192,7 +192,7 @@ func TestNoSpareInstanceIsGivenTwice(t *testing.T) {
 func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 	for name, corrupt := range map[string]func(*fakePods){
 		"refused": func(p *fakePods) { p.refuse = true },
-		"failed":  func(p *fakePods) { p.fail = true },
+		"failed":  func(p *fakePods) { p.result = provisioner.AssignFailed },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inPoolHarness(t, 1, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
@@ -225,7 +225,7 @@ func TestAFailedAssignmentCostsOneSpareInstance(t *testing.T) {
 		for _, spec := range w.started(poolFunction(rt), 3) {
 			w.helloSpare(spec)
 		}
-		w.runtime.pods.fail = true
+		w.runtime.pods.result = provisioner.AssignFailed
 		gw := w.gateway("g:1")
 		gw.offer(f, 1)
 		w.after(4 * takeTime)
@@ -244,7 +244,7 @@ func TestAFailedAssignmentCostsOneSpareInstance(t *testing.T) {
 		if own["f"] != 1 || own["g"] != 1 || left != 2 {
 			t.Errorf("%v pods were launched and %d spare instances are left, want one for each function and 2", own, left)
 		}
-		w.runtime.pods.fail = false
+		w.runtime.pods.result = provisioner.AssignTaken
 		w.after(assignBlockTime)
 		h := w.put("h", inPython)
 		gw.offer(h, 3)
@@ -252,6 +252,26 @@ func TestAFailedAssignmentCostsOneSpareInstance(t *testing.T) {
 		w.expectCounts(h, provisioner.Counts{Creating: 1})
 		if got := w.scrape("function")["spare_instances_assigned_total{h,ns}"]; got != 1 {
 			t.Errorf("%v were assigned later, want 1", got)
+		}
+	})
+}
+
+// Its node is drained, for example.
+func TestASpareInstanceThatIsGoneLeavesThePoolInUse(t *testing.T) {
+	inPoolHarness(t, 3, defaults(), func(w *harness, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
+		for _, spec := range w.started(poolFunction(rt), 3) {
+			w.helloSpare(spec)
+		}
+		w.runtime.pods.result = provisioner.AssignGone
+		gw := w.gateway("g:1")
+		gw.offer(f, 1)
+		w.after(takeTime)
+		w.runtime.pods.result = provisioner.AssignTaken
+		gw.offer(g, 2)
+		w.after(2 * takeTime)
+		assigned := w.scrape("function")
+		if got := assigned["spare_instances_assigned_total{f,ns}"] + assigned["spare_instances_assigned_total{g,ns}"]; got != 2 {
+			t.Errorf("%v were assigned later, want 2", got)
 		}
 	})
 }

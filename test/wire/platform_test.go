@@ -171,7 +171,7 @@ func (r *runtime) Start(spec provisioner.InstanceSpec) {
 // takeTime is how long it takes to take a spare instance.
 const takeTime = 10 * time.Millisecond
 
-func (r *runtime) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(taken bool)) bool {
+func (r *runtime) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, told func(provisioner.AssignResult)) bool {
 	p := r.platform
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +184,7 @@ func (r *runtime) Assign(poolUID string, cid invocation.CID, spec provisioner.In
 				}
 				p.world.did(now)
 				p.take(now)
-				told(true)
+				told(provisioner.AssignTaken)
 			})
 			return true
 		}

@@ -20,15 +20,15 @@ type assignment struct {
 	spare id
 	// uid is its pod's.
 	uid types.UID
-	// done receives whether the pod is the function's.
-	done func(assigned bool)
+	// done receives what became of it.
+	done func(provisioner.AssignResult)
 }
 
 // Assign makes the pod of a spare instance that of an instance of a function, by one
-// request, and then calls done, from another goroutine, with whether it is. A spare
+// request, and then calls done, from another goroutine, with the result. A spare
 // instance that cannot be taken is deleted, and neither has an Exit. Done is not
 // called if the instance is stopped or released before the API was asked.
-func (d *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, done func(assigned bool)) bool {
+func (d *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.InstanceSpec, done func(provisioner.AssignResult)) bool {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,9 +55,9 @@ func (d *Driver) Assign(poolUID string, cid invocation.CID, spec provisioner.Ins
 // unusable, because it may belong to the function.
 func (c *creator) assign(ctx context.Context, in *instance, spec provisioner.InstanceSpec) {
 	pod, err := c.patchPod(ctx, in, spec)
-	assigned := err == nil && pod.DeletionTimestamp == nil
+	outcome := assignResult(pod, err)
 	result := resultTaken
-	if !assigned {
+	if outcome != provisioner.AssignTaken {
 		result = resultRefused
 		if err != nil {
 			result = refusalOf(err, in.pod.namespace).result()
@@ -67,13 +67,24 @@ func (c *creator) assign(ctx context.Context, in *instance, spec provisioner.Ins
 	c.metrics.creations.WithLabelValues(result).Inc()
 	done := in.assigning.done
 	c.registry.mu.Lock()
-	if assigned {
+	if outcome == provisioner.AssignTaken {
 		c.podAssigned(in, pod)
 	} else {
 		c.discard(in, apierrors.IsNotFound(err))
 	}
 	c.registry.mu.Unlock()
-	done(assigned)
+	done(outcome)
+}
+
+// assignResult is what the answer to the request that assigns a pod says.
+func assignResult(pod *corev1.Pod, err error) provisioner.AssignResult {
+	switch {
+	case apierrors.IsNotFound(err), err == nil && pod.DeletionTimestamp != nil:
+		return provisioner.AssignGone
+	case err != nil:
+		return provisioner.AssignFailed
+	}
+	return provisioner.AssignTaken
 }
 
 func (c *creator) patchPod(ctx context.Context, in *instance, spec provisioner.InstanceSpec) (*corev1.Pod, error) {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,12 +46,12 @@ func pythonFunction(name string) *v1alpha1.Function {
 func (th *harness) take(f *v1alpha1.Function, cid invocation.CID) (begun bool, what *int) {
 	th.t.Helper()
 	what = new(-1)
-	begun = th.Assign(testPool.UID(), "1", provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(assigned bool) {
+	begun = th.Assign(testPool.UID(), "1", provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(result provisioner.AssignResult) {
 		if *what != -1 {
 			th.t.Error("it was told twice")
 		}
 		*what = 0
-		if assigned {
+		if result == provisioner.AssignTaken {
 			*what = 1
 		}
 	})
@@ -156,6 +158,29 @@ func TestASpareInstanceThatCannotBeTakenIsDeleted(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Where its node is drained, the other spare instances can be taken.
+func TestASpareInstanceThatIsGoneSaysNothingOfOthers(t *testing.T) {
+	pod, deleted := &corev1.Pod{}, &corev1.Pod{}
+	deleted.DeletionTimestamp = new(metav1.Now())
+	of := corev1.Resource("pods")
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		err  error
+		want provisioner.AssignResult
+	}{
+		"taken":           {pod, nil, provisioner.AssignTaken},
+		"being deleted":   {deleted, nil, provisioner.AssignGone},
+		"gone":            {nil, apierrors.NewNotFound(of, "p"), provisioner.AssignGone},
+		"no answer":       {nil, context.DeadlineExceeded, provisioner.AssignFailed},
+		"too many":        {nil, apierrors.NewTooManyRequests("later", 1), provisioner.AssignFailed},
+		"refused by rule": {nil, apierrors.NewForbidden(of, "p", errors.New("by a policy")), provisioner.AssignFailed},
+	} {
+		if got := assignResult(c.pod, c.err); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }
 
