@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -261,7 +262,7 @@ func (p *pullStream) firstPull() (first bool) {
 	took, first := s.deps.Instances.Pulled(p.key)
 	in, _ := s.deps.Instances.Lookup(p.key)
 	if in.Stopping() {
-		s.step(u, core.DrainRequested{CID: p.key.CID, Reason: reasonStopped})
+		s.step(u, core.DrainRequested{CID: p.key.CID, Reason: cmp.Or(in.Cause, reasonStopped)})
 	}
 	if !first {
 		return false

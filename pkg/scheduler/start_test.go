@@ -239,7 +239,22 @@ func TestAnInstanceThatAsksForWorkTooLateGetsNone(t *testing.T) {
 			t.Fatal("it was not stopped as one without calls")
 		}
 		a.pull(1)
-		a.expect("retire: " + reasonStopped)
+		a.expect("retire: it was not ready in time")
+	})
+}
+
+// It has worked for hours, perhaps.
+func TestAnInstanceThatComesBackHearsWhyItWasStopped(t *testing.T) {
+	inHarness(t, defaults(), func(w *harness) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		spec := w.started(fn, 1)[0]
+		w.runtime.deaf = true
+		w.ready(spec).cut()
+		w.after(15 * time.Second)
+		a := w.hello(spec)
+		a.pull(1)
+		a.expect("retire: its agent was silent for too long")
 	})
 }
 
