@@ -143,9 +143,9 @@ func TestFunctionThatGaveWayToAnotherOfItsName(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheOnlySchedulerDrainsAndRefuses(t *testing.T) {
+func TestTheEndOfALocalSchedulerDrainsAndRefuses(t *testing.T) {
 	config := defaults()
-	config.alone = true
+	config.local = true
 	inHarness(t, config, func(w *harness) {
 		fn, other, g := w.put("f"), w.put("other"), w.gateway("g:1")
 		g.offer(fn, 1)

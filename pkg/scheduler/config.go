@@ -124,8 +124,8 @@ type Router interface {
 type Deps struct {
 	Catalog   catalog.Reader
 	Ownership Ownership
-	// Router names the slots to serve as a standby, and the schedulers to redirect to. nil
-	// means that this is the only scheduler.
+	// Router names the slots to serve as a standby, and the schedulers to redirect to. It is nil
+	// in local mode, and only there: other schedulers may join the only one of a cluster.
 	Router Router
 	// Schedulers authenticates other schedulers. Without it, forwarded tickets are not
 	// encrypted.

@@ -70,8 +70,8 @@ type harnessConfig struct {
 	nodes int
 	// shared says that instances outlive the scheduler, which is at self:1.
 	shared bool
-	// alone says that there is no other scheduler.
-	alone bool
+	// local says that there never is another scheduler.
+	local bool
 	// runtimes, if there are any, may have warm pools.
 	runtimes Runtimes
 	// traces may be nil.
@@ -162,7 +162,7 @@ func newHarness(t testing.TB, config harnessConfig) *harness {
 		registry = w.registry
 	}
 	var router Router
-	if !config.alone {
+	if !config.local {
 		router = w.ownership
 	}
 	var err error

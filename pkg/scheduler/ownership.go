@@ -54,7 +54,7 @@ type slotTable struct {
 	// standby is this scheduler's name in the terms in which it acts as a standby.
 	standby   string
 	ownership Ownership
-	router    Router // nil if there is no other scheduler
+	router    Router // nil in local mode
 	// serving says that others may rely on this scheduler, and stopped that it serves no slot any
 	// more, also one that it still owns.
 	serving, stopped atomic.Bool

@@ -71,9 +71,9 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 
 var _ provisioner.Events = (*Scheduler)(nil)
 
-// Run follows the catalog and ticks until ctx ends. It then refuses the waiting calls, and sends the
-// instances to other schedulers or, if there are none, drains them. It returns an error only if it can
-// no longer follow the catalog.
+// Run follows the catalog and ticks until ctx ends. It then refuses the waiting calls, and leaves
+// the instances to the other schedulers of a cluster, even if there is none yet; in local mode it
+// drains them. It returns an error only if it can no longer follow the catalog.
 func (s *Scheduler) Run(ctx context.Context) error {
 	watched := make(chan error, 1)
 	go func() { watched <- s.watch(ctx) }()

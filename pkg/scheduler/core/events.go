@@ -22,7 +22,7 @@ type (
 	// SpecChanged replaces the spec.
 	SpecChanged struct{ Spec Spec }
 	// Closed drains all instances and refuses all calls: the function was deleted, or the
-	// only scheduler stops.
+	// scheduler of local mode stops.
 	Closed struct {
 		Reason  string
 		Refusal invocation.Refusal

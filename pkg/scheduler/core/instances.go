@@ -13,7 +13,7 @@ import (
 var (
 	// ErrUnserved says that another scheduler serves the function.
 	ErrUnserved = errors.New("core: the function is served elsewhere")
-	// ErrClosed says that the function was deleted, or that the only scheduler stops.
+	// ErrClosed says that the function was deleted, or that the scheduler of local mode stops.
 	ErrClosed = errors.New("core: the function is gone")
 )
 

@@ -13,7 +13,7 @@ type serving struct {
 	takenOver time.Time
 	// before is how many calls had come when the term before ended.
 	before uint64
-	// closed says that the function was deleted, or that the only scheduler stops.
+	// closed says that the function was deleted, or that the scheduler of local mode stops.
 	closed bool
 }
 
