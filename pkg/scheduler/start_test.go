@@ -126,11 +126,11 @@ func TestCallsWaitWhileTheirOnlyInstanceReconnects(t *testing.T) {
 // One that was stopped for its silence does not come back.
 func TestAStoppedInstanceThatHangsKeepsNoCallWaiting(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
+		w.runtime.deaf = true
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
 		a.expect("ticket 0001 at g:1")
-		w.runtime.deaf = true
 		a.cut()
 		w.after(15 * time.Second) // it is stopped, and does not end
 		if got := w.value("agents_silent"); got != 1 {
@@ -228,12 +228,12 @@ func TestInstanceThatNeverConnectsIsAFailedStart(t *testing.T) {
 // Its pod has no time for a call.
 func TestAnInstanceThatAsksForWorkTooLateGetsNone(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
+		w.runtime.deaf = true
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		spec := w.started(fn, 1)[0]
 		w.runtime.has(keyOf(string(fn.UID), spec.CID), time.Now(), time.Time{})
 		a := w.hello(spec)
-		w.runtime.deaf = true
 		w.after(17 * time.Second)
 		if !slices.Contains(w.runtime.finished, a.key) {
 			t.Fatal("it was not stopped as one without calls")
@@ -246,10 +246,10 @@ func TestAnInstanceThatAsksForWorkTooLateGetsNone(t *testing.T) {
 // It has worked for hours, perhaps.
 func TestAnInstanceThatComesBackHearsWhyItWasStopped(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
+		w.runtime.deaf = true
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		spec := w.started(fn, 1)[0]
-		w.runtime.deaf = true
 		w.ready(spec).cut()
 		w.after(15 * time.Second)
 		a := w.hello(spec)
