@@ -280,15 +280,15 @@ func testSpare(t *testing.T, s *apiHarness) {
 		s.Start(provisioner.InstanceSpec{Function: poolFunction(), CID: cid, Node: "node-1"})
 		return s.pod(podspec.Name(poolFunction().Name, testPool.UID(), cid))
 	}
-	assign := func(spare, cid invocation.CID) bool {
-		done := make(chan bool, 1)
+	assign := func(spare, cid invocation.CID) (taken bool) {
+		done := make(chan provisioner.AssignResult, 1)
 		s.eventually("it is there", func() error {
-			if !s.Assign(testPool.UID(), spare, provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(assigned bool) { done <- assigned }) {
+			if !s.Assign(testPool.UID(), spare, provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(r provisioner.AssignResult) { done <- r }) {
 				return errors.New("not yet")
 			}
 			return nil
 		})
-		return <-done
+		return <-done == provisioner.AssignTaken
 	}
 	pod := start("spare-1")
 	// A change of status in between, as of every pod that starts, is no obstacle.
