@@ -116,7 +116,7 @@ func TestManifestsBesideAFunctionThatAreOfOtherKindsArePassedOverInAFolder(t *te
 	th := quiet(t)
 	th.run(t, "validate", "-f", dir).expect(t, exitOK, "out", "f.yaml: function f is valid\n")
 	th.run(t, "validate", "-f", filepath.Join(dir, "pdb.yaml")).expect(t, exitFunction, "err", `kind: "PodDisruptionBudget" is not known here`)
-	for _, slip := range []string{"kind: Funtion", "kind: Function\nkind: Function", "king: Function"} {
+	for _, slip := range []string{"kind: Functoin", "kind: Function\nkind: Function", "king: Function"} {
 		dir := write(t, map[string]string{"a.yaml": strings.Replace(yamlOf("a", "template: {command: [x]}"), "kind: Function", slip, 1)})
 		th.run(t, "validate", "-f", dir).expect(t, exitFunction, "err", "a.yaml:", "kind")
 	}
