@@ -345,7 +345,6 @@ func TestL4WhatIsReadForAnInstanceThatLeftGoesToTheNext(t *testing.T) {
 // The client waits for the answer to what it has sent, so the reading for the first instance goes on.
 func TestL4WhatWasReadBeforeAnInstanceLeftGoesToTheNextAtOnce(t *testing.T) {
 	eachProtocol(t, func(w *harness, client *http.Client) {
-		w.gateway.LeaveGrace(grace)
 		pr, pw := io.Pipe()
 		answers := w.callWith(client, w.request("POST", "/function/hello/", pr))
 		i := w.take()
@@ -364,7 +363,7 @@ func TestL4WhatWasReadBeforeAnInstanceLeftGoesToTheNextAtOnce(t *testing.T) {
 		}
 		i.whole(200, "")
 		wrote(w.T, answers, 200, invocation.ExecutedYes)
-	})
+	}, gateway.LeaveGrace(grace))
 }
 
 func TestASmallBodyThatIsCutShortIsNoCall(t *testing.T) {

@@ -46,6 +46,8 @@ type Config struct {
 	// URLs say which hosts functions have. Without any, functions share one origin unless
 	// they ask for hosts of their own.
 	URLs address.URLs
+	// bodyWait is the budget of a body before its first byte. Tests shorten it.
+	bodyWait waitBudget
 }
 
 // DefaultConfig is Config with everything but the address.

@@ -7,9 +7,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invocation"
 )
 
-// LeaveGrace makes bodies begin with only so much of their grace left. It is for before the
-// first call.
-func (g *Gateway) LeaveGrace(left time.Duration) { g.bodyWait = waitBudget{spent: bodyGrace - left} }
+// LeaveGrace makes bodies begin with only so much of their grace left.
+func LeaveGrace(left time.Duration) func(*Config) {
+	return func(c *Config) { c.bodyWait = waitBudget{spent: bodyGrace - left} }
+}
 
 // Entries is the number of calls that wait or run, and Held that of those which are
 // held against their namespaces.

@@ -21,8 +21,6 @@ type Gateway struct {
 	shell    *shell
 	picker   *picker
 	own      *ownHosts
-	// bodyWait is the budget of a body before its first byte. Tests shorten it.
-	bodyWait waitBudget
 	// draining says that new calls are refused.
 	draining atomic.Bool
 }

@@ -317,7 +317,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to routeTarget
 	c.whole = isSmall(r) && c.upgrade == ""
 	c.client = client{
 		state: &c.callState, request: r, shared: to.shared, w: w, rc: *http.NewResponseController(w),
-		body: requestBody{body: r.Body, conn: &c.client.rc, budget: g.bodyWait},
+		body: requestBody{body: r.Body, conn: &c.client.rc, budget: g.config.bodyWait},
 	}
 	// Without it, HTTP/1.1 would read the rest of the body before the first
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invocation"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -18,7 +19,6 @@ const grace = time.Second
 func TestASlowBodyFreesTheInstance(t *testing.T) {
 	t.Parallel()
 	eachProtocol(t, func(w *harness, client *http.Client) {
-		w.gateway.LeaveGrace(grace)
 		body, write := io.Pipe()
 		defer write.Close()
 		answers := w.callWith(client, w.request("POST", "/function/hello/", body))
@@ -31,7 +31,7 @@ func TestASlowBodyFreesTheInstance(t *testing.T) {
 		i.die()
 		problem(w.T, wrote(w.T, answers, 502, invocation.ExecutedMaybe), "RequestCut")
 		until(w.T, "nothing is held", func() bool { return w.gateway.Held() == 0 })
-	})
+	}, gateway.LeaveGrace(grace))
 }
 
 // The client of a stream of gRPC waits for news, and the function has none: it sends no head until it
@@ -40,8 +40,7 @@ func TestAStreamOfGRPCMayPauseFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	for protocol, pauses := range map[v1alpha1.Protocol]bool{v1alpha1.ProtocolHTTP: true, v1alpha1.ProtocolLambdaRuntime: false} {
 		t.Run(string(protocol), func(t *testing.T) {
-			w := newHarness(t)
-			w.gateway.LeaveGrace(time.Millisecond)
+			w := newHarness(t, gateway.LeaveGrace(time.Millisecond))
 			fn := newFunction("default", "watch", time.Minute)
 			fn.Spec.Template.Protocol = protocol
 			w.catalog.Put(rollout.Alone(fn))
@@ -76,7 +75,6 @@ func TestAStreamOfGRPCMayPauseFromTheBeginning(t *testing.T) {
 func TestABodyMayPauseOnceTheFunctionAnswers(t *testing.T) {
 	t.Parallel()
 	eachProtocol(t, func(w *harness, client *http.Client) {
-		w.gateway.LeaveGrace(grace)
 		body, write := io.Pipe()
 		answers := w.callWith(client, w.request("POST", "/function/hello/", body))
 		i := w.take()
@@ -94,5 +92,5 @@ func TestABodyMayPauseOnceTheFunctionAnswers(t *testing.T) {
 		if a := wrote(w.T, answers, 200, invocation.ExecutedYes); a.body != "pong" {
 			w.Errorf("answered %q", a.body)
 		}
-	})
+	}, gateway.LeaveGrace(grace))
 }
