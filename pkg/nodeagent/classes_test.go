@@ -98,9 +98,9 @@ func TestAnInstanceThatSomebodyElseLiftsIsLowAgain(t *testing.T) {
 		m.group("b").failWith(nil)
 		m.pass(1200 * time.Millisecond)
 		expectLow(t, m, "b", true)
-		before := m.group("b").lowered
+		before := m.group("b").lowerings()
 		m.pass(10 * time.Second)
-		if n := m.group("b").lowered - before; n > 10 {
+		if n := m.group("b").lowerings() - before; n > 10 {
 			t.Errorf("it was written %d times in 10 s", n)
 		}
 	})

@@ -206,6 +206,13 @@ func (g *fakeGroup) readCount() int {
 	return g.reads
 }
 
+// lowerings is how often it was set low, or set low again.
+func (g *fakeGroup) lowerings() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lowered
+}
+
 func (g *fakeGroup) SetLow(low bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -130,7 +130,7 @@ func TestACallIsOneRequestOrNone(t *testing.T) {
 		in := bufio.NewReader(c)
 		for {
 			request, err := http.ReadRequest(in)
-			if err != nil {
+			if err != nil || request.ProtoMajor == 2 { // it does not speak HTTP/2, for which an adapter that has had no answer asks
 				return
 			}
 			got <- request
