@@ -41,6 +41,9 @@ func (r *reporter) rows() []row {
 		}
 		line := row{counts: r.shell.deps.Instances.Observe(u.uid).Counts, metricsSnapshot: u.metricsSnapshot(now)}
 		line.planValid = line.plan.valid(now)
+		if called(&line) {
+			line.refusals.begin()
+		}
 		list = append(list, line)
 	}
 	slices.SortFunc(list, compareRows)
@@ -74,7 +77,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 	by(decisionsDecl.Declaration, func(r *row) reasons { return r.decisions }),
 	by(failedDecl.Declaration, func(r *row) reasons { return r.failures }),
 	{Declaration: lostDecl.Declaration, Of: (*row).lost},
-	by(refusedDecl.Declaration, (*row).refused),
+	by(refusedDecl.Declaration, func(r *row) reasons { return r.refusals }),
 	{Declaration: phaseSecondsDecl.Declaration, Of: (*row).phaseSeconds},
 
 	one(agentCallsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.calls) }),
@@ -137,14 +140,11 @@ func (r *row) lost(tell exposition.Tell) {
 	}
 }
 
-// refused are the counters of refused calls. Those that alerts read are there before the first refusal: a scheduler can
+// begin lets the counters of refused calls that alerts read be there before the first refusal: a scheduler can
 // refuse a whole queue at once.
-func (r *row) refused() reasons {
-	if called(r) {
-		r.refusals.add(string(invocation.RefusedCannotStart), 0)
-		r.refusals.add(string(invocation.RefusedNoCapacity), 0)
-	}
-	return r.refusals
+func (r *reasons) begin() {
+	r.add(string(invocation.RefusedCannotStart), 0)
+	r.add(string(invocation.RefusedNoCapacity), 0)
 }
 
 // counterSeries are the counters of events.
