@@ -151,6 +151,14 @@ func (i *Inventory) takeOverdue(owns func(uid string) bool, createdAt func(*Inst
 	return overdue
 }
 
+// ResetBackoff drops a function's start failures.
+func (i *Inventory) ResetBackoff(uid string) {
+	if e := i.find(uid); e != nil {
+		defer e.mu.Unlock()
+		e.backoff = StartBackoff{}
+	}
+}
+
 // Forget removes a deleted function: the record of its instances stays until they have ended.
 func (i *Inventory) Forget(uid string) {
 	if e := i.find(uid); e != nil {

@@ -444,6 +444,7 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeDriver, e *eventRecorder) {
 		p.End(p.Launch(function(), invocation.Term{Epoch: 7}, 1).Keys[0], Ending{})
 		synctest.Wait()
+		p.ResetBackoff("u")
 		again := p.Launch(function(), invocation.Term{Epoch: 7}, 1)
 		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
 			t.Fatalf("launched %+v, want the next name", again)

@@ -75,24 +75,6 @@ func TestChangeEndsTheBackoff(t *testing.T) {
 	})
 }
 
-// An autoscaler writes the scale again and again, which repairs no start.
-func TestAChangeOfTheScaleKeepsTheBackoff(t *testing.T) {
-	inHarness(t, defaults(), func(w *harness) {
-		fn := w.put("f", minInstances(1))
-		w.ticks(1)
-		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
-		w.after(0)
-		w.put("f", minInstances(5), generation(2))
-		w.after(time.Second - w.scheduler.shell.config.Tick)
-		w.started(fn, 0)
-		if !w.instances.Observe(string(fn.UID)).Failing {
-			t.Error("the failure is forgotten")
-		}
-		w.ticks(2)
-		w.started(fn, 1)
-	})
-}
-
 func TestCallsAreTakenThoughOneOfTheInstancesDoesNotStart(t *testing.T) {
 	inHarness(t, defaults(), func(w *harness) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")

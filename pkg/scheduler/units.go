@@ -176,14 +176,18 @@ func (s *Scheduler) addUnit(n news) {
 }
 
 // updateUnit applies a unit's new share of the calls or new bounds. What an instance runs does
-// not change: another revision is another unit. So nothing here repairs a failing start, and the
-// start back-off stays.
+// not change: another revision is another unit. The start back-off is reset if the author has
+// changed the function, but not by a rollout.
 func (s *Scheduler) updateUnit(u *unit, n news) {
 	spec := s.shell.specOf(n.fn)
 	u.mu.Lock()
-	defer u.mu.Unlock()
+	changed := u.generation != n.fn.Generation
 	u.accept(n)
 	s.shell.stepLocked(u, core.SpecChanged{Spec: spec})
+	u.mu.Unlock()
+	if changed {
+		s.shell.deps.Instances.ResetBackoff(u.uid)
+	}
 }
 
 // removeUnit removes a unit: its instances are drained, and its waiting calls are refused.

@@ -194,6 +194,11 @@ func TestARolloutForgivesNoFailure(t *testing.T) {
 		w.putUnits(unitNo(1, minInstances(1), maxInstances(2)), unitNo(2))
 		w.ticks(3)
 		w.started(broken, 0)
+		changed := unitNo(1, minInstances(1))
+		changed.Generation = 3
+		w.putUnits(changed, unitNo(2))
+		w.ticks(1)
+		w.started(broken, 1)
 	})
 }
 
