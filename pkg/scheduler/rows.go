@@ -42,7 +42,7 @@ func (r *reporter) rows() []row {
 		line := row{counts: r.shell.deps.Instances.Observe(u.uid).Counts, metricsSnapshot: u.metricsSnapshot(now)}
 		line.planValid = line.plan.valid(now)
 		if called(&line) {
-			line.refusals.begin()
+			line.refusals.addWatched()
 		}
 		list = append(list, line)
 	}
@@ -140,9 +140,9 @@ func (r *row) lost(tell exposition.Tell) {
 	}
 }
 
-// begin lets the counters of refused calls that alerts read be there before the first refusal: a scheduler can
+// addWatched lets the counters of refused calls that alerts read be there before the first refusal: a scheduler can
 // refuse a whole queue at once.
-func (r *reasons) begin() {
+func (r *reasons) addWatched() {
 	r.add(string(invocation.RefusedCannotStart), 0)
 	r.add(string(invocation.RefusedNoCapacity), 0)
 }
